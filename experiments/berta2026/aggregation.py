@@ -1,4 +1,8 @@
-"""Tables over many problems: group means, shares of the largest estimate, and their errors."""
+"""Averages over many data sets: means of groups, shares of the largest mean, and their errors.
+
+A group is a set of cells whose values are averaged first, such as all folds and replications of one
+data set and one model.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,8 @@ SECONDS = "seconds per 1,000"  # of a cell, divided by its samples in thousands
 def keep_latest(function: Callable) -> Callable:
     """Cache a function of (records, settings) for its latest arguments.
 
-    The figure, the tables and the comparison of a page ask for the same result. It must not be
-    modified.
+    The figure, the tables and the comparison of a page ask for the same result. Callers must not
+    modify it.
     """
     latest: list = []
 
@@ -42,24 +46,25 @@ def keep_latest(function: Callable) -> Callable:
 def make_cells(
     records: pd.DataFrame, settings: Settings, estimands: Iterable[str], parameters: Sequence[str]
 ) -> pd.DataFrame:
-    """Return one row per cell, the input of the other functions here.
+    """Return one row per cell, as the other functions of this module need it.
 
     Parameters
     ----------
     records : DataFrame
-        From `harness.load_records`.
+        Records, from `harness.load_records`.
     settings : Settings
-        The configuration; it has the labels of the estimators.
+        The configuration, which has the labels of the estimators.
     estimands : iterable of str
-        The estimands that become columns, NaN where the cell gave no number.
+        Estimands that become columns. They are NaN where the cell gave no number.
     parameters : sequence of str
-        The parameters of the problems that become columns, to group by.
+        Parameters of the problems that become columns. Groups are formed by them.
 
     Returns
     -------
     DataFrame
-        key, problem, notion, n, rep, estimator (its label), seconds, the parameters, the estimands,
-        SECONDS (NaN where the cell gave no number), and sample, which names the data of the cell.
+        The columns key, problem, notion, n, rep, seconds; estimator, the label; the parameters and
+        the estimands; SECONDS, the seconds per 1,000 samples (NaN where the cell gave no number);
+        and sample, a name of the data that the cell used.
 
     Raises
     ------
@@ -98,27 +103,27 @@ def make_cells(
 
 
 def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return the mean of the cells' values by group and estimator.
+    """Return the mean value of each estimator in each group.
 
     Parameters
     ----------
     cells : DataFrame
-        One row per cell: the columns `by`, `sample` (its data: problem, n, rep), `estimator` and
-        `value` (NaN: no number).
+        One row per cell. Columns: those of `by`, sample (a name of its data), estimator, and value
+        (NaN if there is no number).
     by : list of str
         Columns that define a group.
 
     Returns
     -------
     DataFrame (groups, estimators)
-        NaN if the estimator lacks a number on a sample of the group on which another one has a
-        number, because the means would be over different data. A sample without any number is left
-        out.
+        An estimator has NaN in a group if it lacks a number on a sample where another estimator has
+        one. Otherwise the means of a group would be over different data. A sample on which no
+        estimator has a number is left out.
 
     Raises
     ------
     BadInputError
-        If a sample has two values of one estimator.
+        If an estimator has two values on a sample.
 
     Examples
     --------
@@ -146,7 +151,7 @@ def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 def largest_means(
     cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]
 ) -> pd.Series:
-    """Return the largest mean of the `reference` estimators in every group that has one."""
+    """Return the largest mean of the `reference` estimators, for each group that has one."""
     means = group_means(cells.assign(value=cells[estimand]), by)
     return means.reindex(columns=reference).max(axis=1).dropna()
 
@@ -154,26 +159,24 @@ def largest_means(
 def incomplete_groups(
     cells: pd.DataFrame, estimand: str, by: list[str], reference: list[str]
 ) -> int:
-    """Count the groups in which a `reference` estimator has no mean; see `group_means`."""
+    """Return the number of groups in which a `reference` estimator has no mean (`group_means`)."""
     means = group_means(cells.assign(value=cells[estimand]), by)
     return int(means.reindex(columns=reference).isna().any(axis=1).sum())
 
 
 def with_numbers(cells: pd.DataFrame, reference: Iterable[str]) -> list[str]:
-    """Return the `reference` estimators that have a number in at least one cell."""
+    """Return those of the `reference` estimators that have a number in at least one cell."""
     present = set(cells.dropna(subset=SECONDS)["estimator"])
     return [name for name in reference if name in present]
 
 
 def shares_of_largest(means: pd.DataFrame, reference: list[str]) -> pd.DataFrame:
-    """Return means in percent of the largest one of their group (berta2026, Table 1).
+    """Return means of groups in per cent of the largest mean (berta2026, Table 1).
 
         100 max(mean, 0) / m
 
-    m is the largest mean of the `reference` estimators in the group.
-
-    An estimator outside `reference` can exceed 100. NaN stays NaN; a group whose m is not positive
-    has no shares (all NaN).
+    m is the largest mean of the `reference` estimators in the group. An estimator outside
+    `reference` can exceed 100. NaN stays NaN. A group whose m is not positive has only NaN.
 
     Examples
     --------
@@ -199,20 +202,22 @@ def shares(
     Parameters
     ----------
     cells : DataFrame
-        From `make_cells`.
+        Cells, from `make_cells`.
     columns : mapping
-        {name of the column: (notion, estimand)}.
+        {name of a column of the result: (notion, estimand)}.
     primary : mapping
-        {notion: estimand}. Only groups whose largest mean of this estimand is above `least` are
-        kept, in all columns of the notion.
+        {notion: estimand} that selects the groups. All columns of a notion have the groups whose
+        largest mean of this estimand is above `least`.
     by, reference
         As for `group_means` and `shares_of_largest`.
+    least : float
+        Threshold for the largest mean of a group.
 
     Returns
     -------
     dict
-        {column: DataFrame (groups, estimators)}, of `columns` in percent, and SECONDS of all
-        groups.
+        {column: DataFrame (groups, estimators)}. The `columns` are in per cent. The further column
+        SECONDS has all groups.
     """
     tables = {}
     for column, (notion, estimand) in columns.items():
@@ -224,10 +229,10 @@ def shares(
 
 
 def over_groups(tables: Mapping[str, pd.DataFrame], names: list[str], cluster: str) -> pd.DataFrame:
-    """Apply `mean_and_errors` to every table of `shares`.
+    """Return `mean_and_errors` of every table of `shares`, in one frame.
 
-    There is one row per column and estimator (`names`, also those without a number). Clusters are
-    the groups that share a value of the index level `cluster`.
+    There is one row per column and estimator of `names`, also for estimators without a number.
+    Groups that share a value of the index level `cluster` are dependent.
     """
     frames = [
         mean_and_errors(values.reindex(columns=names), values.index.get_level_values(cluster))
@@ -244,11 +249,11 @@ def ranked(
     cluster: str,
     percentages: Iterable[str],
 ) -> pd.DataFrame:
-    """Apply `over_groups` to several groupings and sort the estimators.
+    """Return `over_groups` for several ways of grouping, with sorted estimators.
 
-    `tables` is {grouping: tables of `shares`}; the result has a column `grouping`. Estimators are
-    sorted by the mean of the `percentages` in the first grouping, largest first, those without a
-    number last.
+    `tables` is {name of a grouping: tables from `shares`}, and this name is in the column
+    `grouping`. Estimators are sorted by the mean of the columns `percentages` in the first
+    grouping. The largest is first, and estimators without a number are last.
     """
     parts = [
         over_groups(table, names, cluster).assign(grouping=grouping)
@@ -268,24 +273,26 @@ def ranked(
 def three_ways(
     long: pd.DataFrame, groupings: Sequence[str], cluster_grouping: str, percentages: Iterable[str]
 ) -> pd.DataFrame:
-    """Return the numbers of `ranked` with an error, for three kinds of averages.
+    """Return numbers and errors for three kinds of averages of Table 1.
 
     Parameters
     ----------
     long : DataFrame
-        From `ranked`, with the column `grouping`.
+        Result of `ranked`.
     groupings : sequence of str
-        The groupings; the first has all columns, the others only `percentages`.
+        Names of groupings. The first has all columns, the others only `percentages`.
     cluster_grouping : str
-        Name of one more grouping: the mean of the means of the first grouping's clusters.
+        Name of one more grouping in the result. It averages the means of the clusters of the first
+        grouping.
     percentages : iterable of str
-        Columns in percent.
+        Columns in per cent.
 
     Returns
     -------
     DataFrame
-        grouping, estimator, column, value, error, clustered (the error for dependent groups),
-        number (of groups) and short, a note if another estimator has more groups.
+        Columns: grouping, estimator, column, value, error; clustered, the error for dependent
+        groups; number, the number of groups; and short, a note if another estimator has more
+        groups.
     """
     plain, percent = long["grouping"].eq(groupings[0]), long["column"].isin(list(percentages))
     other = {"mean": long["cluster_mean"], "se": long["cluster_se"], "groups": long["clusters"]}
@@ -306,10 +313,10 @@ def three_ways(
 def table(
     numbers: pd.DataFrame, index: Sequence[str], columns: Sequence[str], heading: str
 ) -> pd.DataFrame:
-    """Format the numbers of `three_ways` as texts: 'value ± error (clustered)'.
+    """Return the numbers of `three_ways` as texts: 'value ± error (clustered error)'.
 
-    The printed paper_value and paper_plus_minus stand next to each number, and the numbers of
-    groups at the end of a row. `index` names the columns that identify a row.
+    Each row also has the printed paper_value and paper_plus_minus, and ends with the numbers of
+    groups. `index` names the columns that identify a row.
     """
     rows: dict[Hashable, dict[str, str]] = {}
     for r in numbers.to_dict("records"):
@@ -328,7 +335,7 @@ def table(
 def keys_by_row(
     cells: pd.DataFrame, estimators: Iterable[str], notions: Iterable[Sequence[str]]
 ) -> list[tuple[str, ...]]:
-    """Return the keys of the cells with a number, for every row (estimator, notions)."""
+    """Return the keys of the cells with a number, for each pair of an estimator and notions."""
     keys = cells.dropna(subset=SECONDS).groupby(["estimator", "notion"])["key"].agg(tuple).to_dict()
     return [
         tuple(key for notion in row for key in keys.get((name, notion), ()))

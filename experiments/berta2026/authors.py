@@ -1,4 +1,4 @@
-"""Code of the authors that differs from the library (NOTES.md)."""
+"""Components as in the authors' code, where it differs from the library (NOTES.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRID = (200, 264, 350, 462, 612, 809, 1069, 1414, 1870, 2473, 3270, 4324, 5719, 
 
 
 class AuthorsSeed:
-    """Base for problems and estimators seeded by the number of the replication.
+    """Base of problems and estimators that take the number of the replication as their seed.
 
     The authors' scripts seed everything with this integer.
     """
@@ -37,14 +37,14 @@ class AuthorsSeed:
 
 
 class Binned(AuthorsSeed, estimators.Binned):
-    """`harness.estimators.Binned` with k-means started at the authors' integer seed."""
+    """`harness.estimators.Binned` with k-means started from the authors' integer seed."""
 
 
 class Variational(AuthorsSeed, estimators.Variational):
-    """`harness.estimators.Variational` on the folds of scikit-learn.
+    """`harness.estimators.Variational` on folds of scikit-learn.
 
-    Folds are those of KFold(shuffle=True, random_state=seed), or StratifiedKFold. Calibrators start
-    at the same seed.
+    The folds are those of KFold(shuffle=True, random_state=seed), or of StratifiedKFold.
+    Calibrators start from the same seed.
     """
 
     def partitions(
@@ -56,7 +56,7 @@ class Variational(AuthorsSeed, estimators.Variational):
 
 
 def folds_of_scikit_learn(y: np.ndarray, folds: int, stratified: bool, seed: int) -> np.ndarray:
-    """Return the fold in which scikit-learn's splitter holds out every sample; 0 for one fold."""
+    """Return, for each sample, the fold in which scikit-learn holds it out; 0 for one fold."""
     fold = np.zeros(len(y), dtype=np.int64)
     if folds == 1:
         return fold
@@ -74,7 +74,7 @@ def folds_of_scikit_learn(y: np.ndarray, folds: int, stratified: bool, seed: int
 
 @dataclass(frozen=True)
 class LogLoss(losses.LogLoss):
-    """`harness.math.losses.LogLoss` with the prediction f also clipped to [floor, 1 - floor]."""
+    """`harness.math.losses.LogLoss` that also clips the prediction f to [floor, 1 - floor]."""
 
     def contribution(
         self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
@@ -83,10 +83,10 @@ class LogLoss(losses.LogLoss):
 
 
 def top_class_l1_split_at_half(f: np.ndarray, c: np.ndarray, side: str) -> float:
-    """Return the over- or underconfident part of E |f_t - C_t|, t = argmax f.
+    """Return the over- or underconfident part of E |f_t - C_t|, where t = argmax f.
 
-    The authors' library splits by the side of 1/2 on which f_t lies, as if t were one of two
-    classes. `side` is "over" or "under"; f and c are (n, k).
+    f (n, k) are predictions, and C (n, k) the true probabilities. The authors' library takes the
+    side of 1/2 on which f_t lies, as if t were one of two classes. `side` is "over" or "under".
     """
     rows, top = np.arange(len(f)), f.argmax(axis=1)
     return estimands.value(f"l1_{side}", f[rows, top], c[rows, top], "binary")
@@ -94,11 +94,16 @@ def top_class_l1_split_at_half(f: np.ndarray, c: np.ndarray, side: str) -> float
 
 @dataclass(frozen=True)
 class LegacyStream(AuthorsSeed, Wrapper):
-    """`problem` drawn as in the authors' scripts (checked against the published runs).
+    """A problem whose samples are drawn as in the authors' scripts.
 
-    The stream is np.random.seed(rep); then 100,000 predictions for their Monte Carlo truth (twice
-    for vectors: L1, then L2); then for each n of the grid n predictions and n labels. Vector labels
-    are one multinomial per row, of C divided by its row sum.
+    The draws equal those behind the published runs. The stream of a seed is np.random.seed(rep).
+    From it come, in this order:
+
+    1. 100,000 predictions for the Monte Carlo truth of L1;
+    2. for vectors, 100,000 more for that of L2;
+    3. for each n of the grid, n predictions and then n labels.
+
+    A label of a vector is one multinomial draw per row, from C divided by its row sum.
     """
 
     problem: Any = field(default_factory=Beta)
@@ -127,9 +132,9 @@ class LegacyStream(AuthorsSeed, Wrapper):
         return self.problem.truth(estimand, notion or self.default_notions[0])
 
     def authors_truth(self, estimand: str, seed: int) -> float:
-        """Return the Monte Carlo truth of the authors' script at this seed (column TRUE).
+        """Return the Monte Carlo truth of the authors' script for a seed (their column TRUE).
 
-        It is l1; for vectors also l2.
+        It exists for l1, and for vectors also for l2.
         """
         return _authors_truths(self.problem, int(seed))[estimand]
 
@@ -149,9 +154,10 @@ def _predictions(problem: Any, stream: np.random.RandomState, n: int) -> np.ndar
 
 
 def _truth_draws(problem: Any, stream: np.random.RandomState) -> dict[str, np.ndarray]:
-    """Return, by estimand, the predictions over which the authors' script averages.
+    """Return {estimand: predictions} over which the authors' script averages for its truth.
 
-    They are the first draws of its seed."""
+    These are the first draws of its stream.
+    """
     names = ("l1", "l2") if hasattr(problem, "alpha") else ("l1",)
     return {name: _predictions(problem, stream, 100_000) for name in names}
 
@@ -168,7 +174,7 @@ def _authors_truths(problem: Any, seed: int) -> dict[str, float]:
 
 @lru_cache(maxsize=2)
 def _chain(problem: Any, seed: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Return all draws of one seed that follow those of the truth, {n: (p, y)}."""
+    """Return {n: (p, y)}, all draws of a seed that follow the draws of the truth."""
     stream = np.random.RandomState(seed)
     _truth_draws(problem, stream)
     draws = {}
@@ -186,10 +192,11 @@ def _chain(problem: Any, seed: int) -> dict[int, tuple[np.ndarray, np.ndarray]]:
 
 @dataclass(frozen=True)
 class MonteCarloTruth(AuthorsSeed):
-    """Monte Carlo truth that the authors' script drew before the samples of this seed.
+    """Estimator that returns the truth of the authors' script, by Monte Carlo with the same seed.
 
-    It is the mean of d(f, C) over 100,000 draws: l1, and for vectors also l2. A problem that is not
-    a LegacyStream is drawn as the script would draw it. Only Beta and Dirichlet laws are possible.
+    It is the mean of the distance d(f, C) over 100,000 draws, for l1 and for vectors also for l2.
+    For a problem that is no LegacyStream the draws are made as the script would make them. Only
+    Beta and Dirichlet laws are possible.
     """
 
     notions = ("binary", "canonical")
@@ -214,11 +221,12 @@ class MonteCarloTruth(AuthorsSeed):
 
 @dataclass(frozen=True)
 class QuadraticScaling(calibrators.QuadraticScaling):
-    """Quadratic scaling by scikit-learn's lbfgs, without ridge, on logits of float32 p.
+    """Quadratic scaling by lbfgs of scikit-learn, without ridge, on logits of float32 predictions.
 
-    The tolerance is the default one. A prediction that rounds to 1 in float32 has l = 87.3. The fit
-    itself is in float64, which reproduces all published runs. Today's scikit-learn fits float32
-    logits in float32, which changes some signs of q - f.
+    The tolerance is the default one. A prediction that rounds to 1 in float32 has the logit 87.3.
+    The fit itself is in float64, which reproduces all published runs. Versions of scikit-learn
+    since 1.9 fit float32 logits in float32. This changes some signs of q - f, where q is the scaled
+    prediction.
     """
 
     def logits(self, p: np.ndarray) -> np.ndarray:
@@ -241,9 +249,10 @@ class QuadraticScaling(calibrators.QuadraticScaling):
 class _BoostingScheme:
     """Inner folds, scaling and start of the authors' boosted trees.
 
-    Inner folds have the seed `inner_seed` (None: the estimator's, as in their warm-started
-    CatBoost). Two classes use the scaling above. If `init` is "log", scalars start from log p: the
-    untrained model then predicts p / (1 + p), as in their synthetic runs.
+    The inner folds have the seed `inner_seed`. With `inner_seed=None` they have the estimator's, as
+    in the authors' warm-started CatBoost. Two classes use the quadratic scaling. With `init="log"`
+    binary predictions start from log p, so that the untrained model predicts p / (1 + p). The
+    authors' synthetic runs do this.
     """
 
     def __post_init__(self) -> None:
@@ -270,7 +279,7 @@ class _BoostingScheme:
 class CatBoost(_BoostingScheme, calibrators.CatBoost):
     """CatBoost as in the authors' runs.
 
-    Hyper-parameters are its defaults, and every inner fold has separate split candidates.
+    Its hyper-parameters are the defaults, and every inner fold has split candidates of its own.
     """
 
     vector_depth: int = 6

@@ -1,8 +1,8 @@
 """Conclusions of the paper as tests: Figures 1 and 3, Table 2, and the published runs of Table 1.
 
-Values are first averaged over problems and sample sizes within a replication. Replications are
-independent, but the sample sizes of one replication are not, because a small sample is a prefix of
-a larger one. The errors on Table 1 are clustered by data set.
+Values are first averaged over problems and sample sizes within a replication. The replications are
+independent. The sample sizes of one replication are not, because a small sample is the beginning of
+a larger one. Errors on Table 1 are clustered by data set.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FIG1, FIG3, TABLE1, TABLE2 = (
 
 
 def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, Statistic]:
-    """Return {name in reported.csv: statistic} for every claim."""
+    """Return {name of the claim in reported.csv: statistic}."""
     parts = {name: records[records["experiment"].eq(name)] for name in (FIG1, FIG3, TABLE2, TABLE1)}
     return {
         **claims_on_figures(parts[FIG1], parts[FIG3]),
@@ -68,7 +68,7 @@ render, table, summary, reproduced_claims = claims_plot.item_functions(statistic
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the claims, and the counts of data sets, models and runs that the text gives.
+    """Return the claims, and the counts of data sets, models and runs that the text states.
 
     The counts are compared with those of the published runs.
     """
@@ -83,9 +83,9 @@ def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def claims_on_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims on binary (L1, Figure 1) and multiclass problems (L2, Figure 3).
+    """Test the claims on binary problems (L1, Figure 1) and multiclass problems (L2, Figure 3).
 
-    Both frames are records.
+    `fig1` and `fig3` are the records of these figures.
     """
     binary, multiclass = errors(fig1, "l1"), errors(fig3, "l2")
     mis_1 = binary[binary["problem"].isin([OVER, SHIFTED])]
@@ -127,7 +127,11 @@ def claims_on_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Stati
 def larger_error(
     first: pd.DataFrame, second: pd.DataFrame, estimator: str, level: float = claims.LEVEL
 ) -> Statistic:
-    """Compare the mean over replications of estimate - truth in two parts (first - second)."""
+    """Test the mean error on `first` minus that on `second`, over replications.
+
+    The error is estimate - truth of one estimator. Both arguments are parts of the result of
+    `errors`.
+    """
     frames = (first, second)
     means = [per_replication(frame, estimator) for frame in frames]
     errors_by_rep = [mean["error"].rename(i) for i, mean in enumerate(means)]
@@ -142,10 +146,11 @@ def larger_error(
 def by_problem(
     choose: Callable[[list[Statistic]], Statistic], numbers: pd.DataFrame, estimator: str
 ) -> Statistic:
-    """Choose the largest or smallest (`choose`) of the problems' means of estimate - truth.
+    """Test the mean of estimate - truth on the problem where it is largest or smallest.
 
-    A bound must hold on every problem, so the slack on one problem must not hide a violation on
-    another. The intervals hold for all problems at once.
+    `choose` is `claims.largest` or `claims.smallest`. A bound must hold on every problem, so that a
+    small value on one problem must not hide a violation on another. The intervals hold for all
+    problems at once.
     """
     problems = numbers.loc[numbers["estimator"].eq(estimator), "problem"].unique()
     level = claims.among(len(problems))
@@ -159,15 +164,16 @@ def by_problem(
 
 
 def errors(records: pd.DataFrame, estimand: str) -> pd.DataFrame:
-    """Return rows with a number and a truth of an estimand; `error` is their difference."""
+    """Return the records of an estimand with number and truth, and `error` = value - truth."""
     stored = items.with_number(records, estimand).dropna(subset="truth")
     return stored.assign(error=stored["value"] - stored["truth"])
 
 
 def per_replication(numbers: pd.DataFrame, estimator: str, value: str = "error") -> pd.DataFrame:
-    """Average a column of one estimator over problems and sample sizes, by replication.
+    """Return the mean of a column of one estimator over problems and sample sizes, by replication.
 
-    `keys` are the keys of its cells. Incomplete replications are left out.
+    The mean is in the column `error`. `keys` has the keys of the cells. A replication that lacks a
+    cell is left out.
     """
     mine = numbers[numbers["estimator"].eq(estimator)]
     grouped = mine.groupby("rep")
@@ -183,7 +189,7 @@ def mean_error(
 ) -> Statistic:
     """Test the mean of estimate - truth over replications.
 
-    `problem` is named in the text if it is one of several.
+    With `problem` the text of the statistic names this problem.
     """
     mine = per_replication(numbers, estimator)
     if not len(mine):
@@ -193,7 +199,7 @@ def mean_error(
 
 
 def nearer(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
-    """Test the mean of |error of the other| - |error of ours| on the same samples."""
+    """Test the mean of |error of `other`| - |error of `ours`| on the same samples."""
     far = numbers.assign(size=numbers["error"].abs())
     first, second = per_replication(far, other, "size"), per_replication(far, ours, "size")
     pairs = first.add_prefix("other_").join(second, how="inner")
@@ -206,10 +212,10 @@ def nearer(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
 
 
 def faster(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
-    """Test the rate of convergence: slope of log |error| in log n, the other less ours.
+    """Test the difference of two rates of convergence: that of `ours` minus that of `other`.
 
-    |error| is averaged over problems and replications at each n. The standard error is that of the
-    jackknife over replications.
+    A rate is minus the slope of log |error| in log n, with |error| averaged over problems and
+    replications at each n. The standard error is that of the jackknife over replications.
     """
     sizes = numbers.assign(size=numbers["error"].abs())
     sizes = sizes[sizes["estimator"].isin([ours, other])]
@@ -232,7 +238,7 @@ def faster(numbers: pd.DataFrame, ours: str, other: str) -> Statistic:
 
 
 def _describe(frames: Iterable[pd.DataFrame], reps: int) -> str:
-    """Describe the data behind a statistic of the figures."""
+    """Return a phrase on the problems, sample sizes and replications behind a statistic."""
     numbers = pd.concat(frames)
     problems, sizes = numbers["problem"].nunique(), numbers["n"].nunique()
     text = f"{problems} problem{'s' * (problems > 1)} at {sizes} sample size{'s' * (sizes > 1)}"
@@ -243,7 +249,7 @@ def _describe(frames: Iterable[pd.DataFrame], reps: int) -> str:
 
 
 def claims_on_parts(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims on over- and underconfidence of warm-started CatBoost."""
+    """Test the claims on over- and underconfidence, with warm-started CatBoost."""
     stored = items.with_number(records[records["estimator"].eq(TREES)])
 
     def part(problem: str, estimand: str) -> tuple[np.ndarray, np.ndarray, pd.Series]:
@@ -279,7 +285,7 @@ def claims_on_parts(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def claims_on_shares(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims on Table 1 with the authors' published runs.
+    """Test the claims on Table 1, with the authors' published runs.
 
     Differences are in percentage points of the largest estimate.
     """
@@ -339,7 +345,7 @@ def claims_on_shares(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def shares_by_column(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tuple[str, ...]]:
-    """Return Table 1's percentages of every group, by column, and the keys of the cells."""
+    """Return {column: Table 1's percentages of every group}, and the keys of the cells."""
     used = records[records["notion"].isin(table1.PRIMARY) & records["n"].gt(table1.SMALLEST)]
     used = used[used["estimator"].isin(CLASSIFIERS)]
     cells = aggregation.make_cells(
@@ -355,7 +361,7 @@ def shares_by_column(records: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], tu
 
 
 def difference(first: list[str], second: list[str]) -> dict[str, float]:
-    """Return weights for the mean of the first classifiers minus that of the second."""
+    """Return the weights of the mean of the first classifiers minus that of the second."""
     return {name: 1 / len(first) for name in first} | {name: -1 / len(second) for name in second}
 
 
@@ -367,13 +373,15 @@ def contrast(
 ) -> Statistic:
     """Test a weighted sum of classifiers' percentages, averaged over columns.
 
-        sum_w = sum_i w_i x_i per group;  estimate = mean over columns of its mean over groups
+        x_i = sum over the classifiers of weight times percentage, in group i
+        estimate = mean over the columns of the mean of x_i over the groups
         variance = sum over the kinds of task of G / (G - 1)
                    sum_g (sum over columns, groups in g, of (x - mean) / (N columns))^2
 
-    The interval is clustered by data set. Binary and multiclass data sets are different, so their
-    clusters are independent. The degrees of freedom of Student's t are those of the smaller number
-    of clusters.
+    The kinds of task are binary and multiclass. For each, N is the number of groups, and G the
+    number of data sets g. The interval is clustered by data set. Binary and multiclass data sets
+    are different, so that their clusters are independent. Student's t has the degrees of freedom of
+    the smaller number of data sets.
     """
     estimate, used = 0.0, []
     parts: dict[str, pd.Series] = {}
@@ -399,7 +407,10 @@ def contrast(
 def smallest_lead(
     tables: Mapping[str, pd.DataFrame], leaders: list[str], others: list[str]
 ) -> Statistic:
-    """Test the smallest lead, in the mean of the four percentages, of a leader over another."""
+    """Test the smallest lead of a leader over another classifier.
+
+    The lead is that of the mean of the four percentages.
+    """
     pairs = [difference([leader], [other]) for leader in leaders for other in others]
     level = claims.among(len(pairs))
     parts = [contrast(tables, weights, [*table1.COLUMNS], level) for weights in pairs]

@@ -16,7 +16,8 @@ table, reproduced = table2.table, table2.reproduced
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw the problems above and Table 2 below.
 
-    Above: the identity line and the first 500 predictions f of replication 0 with the true g*(f).
+    A panel of a problem has the identity line, and the true probability g*(f) at the first 500
+    predictions f of replication 0.
     """
     problems = list(settings.problem)
     figure, axes = panels.grid(

@@ -11,4 +11,5 @@ render = plots.convergence
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return our numbers of the figure, for the comparison with the authors' runs."""
     return legacy.reproduced(records, settings, "l2")

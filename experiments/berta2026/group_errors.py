@@ -1,4 +1,8 @@
-"""Errors of means over groups: standard errors, and bootstrap intervals of ranks."""
+"""Errors of means over groups: standard errors, and bootstrap intervals of ranks.
+
+A group is an average of cells, such as all folds of one data set and one model. A cluster is a set
+of dependent groups, such as all models of one data set.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +21,18 @@ def bootstrap_ranks(
     resamples: int,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Rank estimators by the mean of the tables' means, with bootstrap intervals over clusters.
+    """Rank estimators by the mean of several means, with bootstrap intervals over clusters.
 
     Parameters
     ----------
     tables : mapping
-        {column: DataFrame (groups, estimators)}, from `shares`. A resample takes whole clusters,
-        the same ones for all tables. Clusters that only later tables have are resampled among
-        themselves.
+        {column: DataFrame (groups, estimators)}, from `aggregation.shares`. A resample takes whole
+        clusters, and the same clusters for all tables. Clusters that only later tables have are
+        resampled among themselves.
     names : sequence of str
-        The estimators, at least two; larger means rank first.
+        The estimators, at least two. The largest mean has rank 1.
     cluster : str
-        Index level that names the cluster of a group.
+        Index level with the cluster of a group.
     resamples : int
         Number of resamples.
     seed : int
@@ -37,9 +41,9 @@ def bootstrap_ranks(
     Returns
     -------
     DataFrame indexed by estimator, in the order of rank
-        overall (mean of the tables' means), overall_low, overall_high (95 %), rank (1 = largest),
-        rank_low, rank_high (95 %) and above_next: the share of resamples in which it lies above the
-        estimator that follows.
+        Columns: overall, the mean of the tables' means; rank; their 95 % intervals overall_low,
+        overall_high, rank_low and rank_high; and above_next, the share of resamples in which the
+        estimator lies above the next one.
 
     Examples
     --------
@@ -87,27 +91,28 @@ def bootstrap_ranks(
 
 
 def mean_and_errors(values: pd.DataFrame, clusters: Sequence[str]) -> pd.DataFrame:
-    """Return means over groups, with standard errors for independent and dependent groups.
+    """Return means over groups, with standard errors for independent and for dependent groups.
 
         se = sd / sqrt(N),   cluster_se = sd_g / sqrt(G)
         se_clustered = sqrt( G / (G - 1) sum_g (sum_{i in g} (x_i - mean))^2 ) / N
 
-    N groups lie in G clusters. se_clustered equals se if every cluster has one group. sd_g is that
-    of the clusters' means. sd has ddof 1; the errors of a single group or cluster are NaN.
+    N is the number of groups, and x_i the value of group i. G is the number of clusters g. sd is
+    the standard deviation of the x_i, and sd_g that of the means of the clusters (both with ddof
+    1). se_clustered equals se if every cluster has one group. The errors of a single group or
+    cluster are NaN.
 
     Parameters
     ----------
     values : DataFrame (groups, estimators)
-        NaN: no number, which is left out.
+        NaN is left out.
     clusters : sequence
-        The cluster of every group, in the rows' order. Groups of one cluster are dependent (models
-        of one data set).
+        The cluster of every group, in the order of the rows.
 
     Returns
     -------
     DataFrame indexed by estimator
-        Columns groups (N), mean, se, clusters (G), se_clustered, cluster_mean (mean of the
-        clusters' means), cluster_se.
+        Columns: groups (N), mean, se, clusters (G), se_clustered, cluster_mean (the mean of the
+        means of the clusters) and cluster_se.
 
     Examples
     --------

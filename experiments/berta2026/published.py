@@ -1,7 +1,7 @@
 """Table 1 from the authors' published runs, for all ten classifiers.
 
-The printed numbers, other ways of averaging and of choosing groups, estimators that the paper
-leaves out, and the uncertainty of the ranking.
+The page has the printed numbers beside ours. It also has other ways to average and to choose
+groups, the estimators that the paper leaves out, and the uncertainty of the ranking.
 """
 
 from collections.abc import Iterable
@@ -27,10 +27,11 @@ RANK, RESAMPLES = "rank by the mean of the four (95 %)", 5000
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw Table 1's percentages and the rank.
+    """Draw Table 1's percentages, and on the right the rank by their mean.
 
-    Dot and thin bar: mean ± standard error over groups. Pale bar: error clustered by data set. Open
-    diamond: printed number. Right: rank by the mean, with a bootstrap interval over data sets.
+    A dot with a thin bar is mean ± standard error over groups. A pale bar is the error clustered by
+    data set. An open diamond is the printed number. Bars of ranks are bootstrap intervals over data
+    sets.
     """
     frame = summary(records, settings).query("grouping == @PAPER")
     ranks = frame.drop_duplicates("classifier")
@@ -65,12 +66,13 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 @aggregation.keep_latest
 def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return one row per grouping, classifier and column, as table1.summary.
+    """Return one row per grouping, classifier and column, as `table1.summary` does.
 
-    Groupings: the paper's groups, folds apart, other filters, and the estimators that are not in
-    Table 1. With folds apart, as for tasks with ten partitions, rows that the authors' table
-    repeats count once. The paper's grouping also has bootstrap_ranks by the mean of the
-    four percentages.
+    The groupings are: the paper's, folds apart, other filters, and the estimators that are not in
+    Table
+    1. Rows that the authors' table repeats count once in two of them: with folds apart, and for
+       tasks with ten partitions. The paper's grouping also has `bootstrap_ranks` of the mean of the
+       four percentages.
     """
     cells, reference = table1.measured(records, settings)
 
@@ -110,10 +112,10 @@ def _numbers(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows (grouping, classifier) with ours, its errors, the printed number and the rank.
+    """Return a table with a row per grouping and classifier.
 
-    The errors are the standard error and (in brackets) that clustered by data set. The rank by the
-    mean of the four percentages has its interval.
+    It has our numbers with the standard error and, in brackets, the error clustered by data set;
+    the printed number; and the rank by the mean of the four percentages, with its interval.
     """
     theirs = reproduction.reported("berta2026", settings.compare).set_index(["row", "column"])
     ours = _numbers(records, settings)
@@ -140,10 +142,7 @@ def _rows(numbers: pd.DataFrame, groupings: Iterable[str]) -> list[str]:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return our numbers for the items of `compare`.
-
-    They come from the same runs as the paper's.
-    """
+    """Return our numbers for the items of `compare`, from the same runs as the paper's."""
     cells, _ = table1.measured(records, settings)
     ours = _numbers(records, settings)
     ours["keys"] = aggregation.keys_by_row(

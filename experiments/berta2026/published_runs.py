@@ -39,12 +39,12 @@ IN_SAMPLE = "overfitted_"
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return the records of the file.
+    """Return the records of the file at `path`.
 
-    A cell is one row of the file and one classifier; an estimate is one of its losses. A problem is
-    a task, dataset/fold/config; n is the number of its predictions, rep the random partition, and
-    seconds those of all losses of the classifier. Estimates without cross-fitting have the name of
-    the classifier followed by ', in-sample'.
+    A cell is a row of the file and a classifier, and its estimates are the losses. The problem is
+    the task, dataset/fold/config; n is the number of its predictions. rep is the number of the
+    random partition. The seconds of a cell are those of all losses of the classifier. An estimator
+    without cross-fitting is named after its classifier, with ', in-sample' at the end.
     """
     task = ["task", "dataset", "fold", "config"]
     table = pd.read_parquet(path).astype({"task": str, "dataset": str, "config": str})
@@ -86,7 +86,7 @@ def read(path: Path) -> pd.DataFrame:
 def _estimates(
     table: pd.DataFrame, column: str, estimand: str, kind: str, classifier: str, label: str
 ) -> pd.DataFrame:
-    """Return one estimand of one classifier for all rows of a table."""
+    """Return the records of one estimand of one classifier, for all rows of a table."""
     seconds = table.get(f"time_{classifier}", float("nan"))
     estimator = f"{label}, in-sample" if classifier.startswith(IN_SAMPLE) else label
     records = table[["problem", "problem_parameters", "rep"]].assign(

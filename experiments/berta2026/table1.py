@@ -1,9 +1,12 @@
 """Table 1: share of the largest estimated calibration error that each classifier recovers.
 
-Protocol: drop tasks of at most 300 samples. Average a classifier's estimates over the tasks (folds)
-and replications of a group (data set, configuration). Clip at 0. Keep the groups whose largest L1
-(binary) or L2 (multiclass) is above 0.02. Divide by the largest of the group. Average over the
-groups. Seconds are per 1,000 samples, over all groups.
+1. Leave out tasks of at most 300 samples.
+2. Average the estimates of a classifier over the tasks (folds) and replications of a group. A group
+   is a data set and a configuration. Clip the mean at 0.
+3. Keep the groups whose largest L1 error (binary) or L2 error (multiclass) is above 0.02.
+4. Divide by the largest mean of the group, and average over the groups.
+
+Seconds are per 1,000 samples, averaged over all groups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,10 +46,10 @@ BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw the four percentages.
+    """Draw the four percentages, a row per classifier.
 
-    Dot and thin bar: mean ± standard error over groups. Pale bar: error clustered by data set. Open
-    diamond: the paper's value with its error.
+    A dot with a thin bar is mean ± standard error over groups. A pale bar is the error clustered by
+    data set. An open diamond is the paper's value with its error.
     """
     rows = summary(records, settings).query("grouping == @PAPER")
     names = list(dict.fromkeys(rows["classifier"]))
@@ -69,9 +72,9 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 def percentages(
     axes: Sequence[Axes], rows: pd.DataFrame, names: list[str], paper: str
 ) -> dict[str, str]:
-    """Draw the four panels of one grouping with the paper's numbers.
+    """Draw the four panels of one grouping, with the paper's numbers.
 
-    Return the texts of the legend by label.
+    Return {label: text of the legend}.
     """
     theirs = printed()
     look = panels.look(3, filled=False, label="paper", capsize=0.0, shift=0.22) | {
@@ -95,7 +98,7 @@ def percentages(
 def two_errors(
     ax: Axes, part: pd.DataFrame, by: str, names: list[str], text: str, **how: Any
 ) -> None:
-    """Draw `panels.named_marks` of mean and se, and se_clustered as a pale bar named `text`.
+    """Draw means with `se` as a thin bar and `se_clustered` as a pale bar named `text`.
 
     A row without a mean is marked "no number".
     """
@@ -112,9 +115,9 @@ def two_errors(
 
 @aggregation.keep_latest
 def measured(records: pd.DataFrame, settings: Settings) -> tuple[pd.DataFrame, list[str]]:
-    """Return `aggregation.make_cells` of the large tasks, and the classifiers of the maximum.
+    """Return the cells of the large tasks, and the classifiers that define the largest estimate.
 
-    The classifiers of the maximum are those of this run that are in the paper's table.
+    These classifiers are those of this run that are also in the paper's table.
     """
     used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
     if not len(used):
@@ -136,7 +139,7 @@ def measured(records: pd.DataFrame, settings: Settings) -> tuple[pd.DataFrame, l
 
 @aggregation.keep_latest
 def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return one row per grouping, classifier and column, from mean_and_errors().
+    """Return `mean_and_errors` with one row per grouping, classifier and column.
 
     Classifiers are sorted by the mean of the four percentages. `groups` is 0 without a number.
     """
@@ -170,9 +173,9 @@ def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def _over_partitions(
     tables: Iterable[Mapping[str, pd.DataFrame]], names: list[str]
 ) -> pd.DataFrame:
-    """Average the tables of single partitions; `groups` counts the partitions.
+    """Average the tables of single partitions.
 
-    The standard error is that over the partitions.
+    `groups` is the number of partitions, and the standard error is that over the partitions.
     """
     means = pd.concat([aggregation.over_groups(table, names, "dataset") for table in tables])
     rows = (
@@ -186,7 +189,7 @@ def _over_partitions(
 
 
 def _three_ways(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the numbers of the paper's grouping, means over data sets, and folds apart.
+    """Return numbers of three kinds: the paper's grouping, means over data sets, and folds apart.
 
     The last two exist only for the percentages.
     """
@@ -194,10 +197,10 @@ def _three_ways(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows (grouping, classifier): ours, the paper's number and the numbers of groups.
+    """Return a table with a row per grouping and classifier.
 
-    Ours is mean ± standard error (error clustered by data set). For the mean over data sets the
-    groups are data sets.
+    It has our mean ± standard error (error clustered by data set), the paper's number, and the
+    number of groups. For the mean over data sets, each data set is a group.
     """
     theirs = reproduction.reported("berta2026", ["table1", "table1_sensitivity"]).set_index(
         ["row", "column"]
@@ -216,8 +219,8 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return our numbers for the items of `compare`.
 
-    A number is not judged if settings.reasons names its column, if the largest estimate is over
-    fewer classifiers than the paper's, or if there are fewer groups.
+    A number is not judged in three cases: settings.reasons names its column, the largest estimate
+    is over fewer classifiers than the paper's, or there are fewer groups.
     """
     cells, reference = measured(records, settings)
     ours, lost = _three_ways(records, settings), items.whys(records, settings, "estimator")
@@ -246,12 +249,12 @@ def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def notions(column: str) -> list[str]:
-    """Return the notions whose cells are behind a column."""
+    """Return the notions of the cells behind a column."""
     return list(PRIMARY) if column == TIME else [COLUMNS[column][0]]
 
 
 def _unlike(cells: pd.DataFrame, reference: list[str], column: str) -> str | None:
-    """Return the reason why a column of ours differs in kind from the paper's, or None."""
+    """Return why a column of ours cannot be compared with the paper's, None if it can."""
     for notion in notions(column):
         groups = len(_largest(cells, reference, notion))
         if groups < GROUPS[notion]:
@@ -276,14 +279,14 @@ def _unlike(cells: pd.DataFrame, reference: list[str], column: str) -> str | Non
 
 
 def _largest(cells: pd.DataFrame, reference: list[str], notion: str) -> pd.Series:
-    """Return the largest primary error of every group of a notion."""
+    """Return the largest primary error of each group of a notion."""
     return aggregation.largest_means(
         cells[cells["notion"].eq(notion)], PRIMARY[notion], BY[PAPER], reference
     )
 
 
 def counts(records: pd.DataFrame, settings: Settings) -> str:
-    """Describe the data behind the figure."""
+    """Return a sentence on the data behind the figure."""
     cells, reference = measured(records, settings)
     largest = {name: _largest(cells, reference, notion) for notion, name in NAMES.items()}
     texts = [

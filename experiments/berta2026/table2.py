@@ -31,10 +31,10 @@ def draw_parts(
     records: pd.DataFrame,
     settings: Settings,
 ) -> None:
-    """Draw one panel per problem with over, under and total, and the legend above.
+    """Draw a panel per problem with the over- and underconfident part and their total.
 
-    Estimates ± standard error are below each other. A vertical stroke is the truth. An open diamond
-    is the paper's value with the standard error of its ten runs.
+    Estimates ± standard error stand below each other. A vertical stroke is the truth. An open
+    diamond is the paper's value with the standard error of its ten runs. The legend is above.
     """
     measured, theirs, parts = numbers(records, settings), printed(), list(PARTS.values())
     theirs = theirs.assign(part=theirs["row"].str.split(", ").str[-1])
@@ -59,7 +59,7 @@ def draw_parts(
 
 
 def true_values(ax: Axes, frame: pd.DataFrame, by: str, names: Sequence[str]) -> None:
-    """Draw the column `truth` as a vertical stroke in the row of every name."""
+    """Draw the column `truth` as a vertical stroke, in the row of each name."""
     for i, name in enumerate(names):
         truth = frame.loc[frame[by].eq(name), "truth"].head(1)
         style = {"color": "0.2", "linewidth": 1.0, "zorder": 1, "label": "true value"}
@@ -67,9 +67,10 @@ def true_values(ax: Axes, frame: pd.DataFrame, by: str, names: Sequence[str]) ->
 
 
 def numbers(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Evaluate L1 and its two parts, with the row of the paper ('Over-confident, under').
+    """Return means of L1 and its two parts, with the name of the paper's row for each.
 
-    Problems are in the experiment's order. The row names n if it is not the paper's.
+    Such a name is 'Over-confident, under'. It has n at the end if n is not the paper's. Problems
+    are in the order of the experiment.
     """
     estimates = items.evaluated(records, settings, PARTS, "binary")
     estimates = estimates.assign(
@@ -87,7 +88,7 @@ def numbers(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def without(records: pd.DataFrame, settings: Settings) -> list[pd.DataFrame]:
-    """Return the reasons of estimators without any number on a problem."""
+    """Return the reasons of estimators that have no number on a problem."""
     lost = records[records["estimand"].isna()]
     return [
         items.without_number(lost, settings, f"{{model}}, {part}", "{column}")
@@ -96,9 +97,10 @@ def without(records: pd.DataFrame, settings: Settings) -> list[pd.DataFrame]:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows (problem, part): truth, the paper's value (clipped at 0), and all estimators.
+    """Return a table with a row per problem and part: truth, the paper's value, and ours.
 
-    An estimator has mean ± standard error, and the mean clipped as in the paper.
+    The paper clips its values at 0. Each of our estimators has mean ± standard error, and its mean
+    clipped at 0.
     """
     estimates, theirs, index = numbers(records, settings), printed(), ["{row}"]
     rows = text_tables.entries(estimates, index, "truth", "truth", None)
@@ -129,8 +131,8 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return our numbers for the items of `compare`.
 
-    `table2` is printed after clipping the means at 0, so only there ours are clipped. `over_under`
-    are the authors' unclipped means.
+    The item `table2` has means that are clipped at 0, so ours are clipped too. The item
+    `over_under` has the authors' means before clipping.
     """
     estimates = numbers(records, settings)
     exact = items.exact(estimates, "{row}", reproduction.TRUTH, "truth", "truth_error")

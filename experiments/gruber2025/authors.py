@@ -1,8 +1,8 @@
-"""Code of gruber2025 where it differs from the paper's text (NOTES.md).
+"""Estimators as the code of gruber2025 has them, where it differs from the paper's text.
 
-It made the numbers of its tables and figures. Estimators without the paper's name follow the text,
-with one exception: for the power of n in the ridge the code's n^-0.5 and n^-0.25 replace the text's
-n^0.5.
+This code made the numbers of the paper's tables and figures; NOTES.md lists the differences.
+Estimators without the paper's name follow the text, but for one point. Their ridge has the powers
+n^-0.5 and n^-0.25 of the code, and not n^0.5 of the text.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True)
 class Binned:
-    """Residual products of up to 90 bins (a, b] of equal width (the text: 100).
+    """Residual products of bins (a, b] of equal width.
 
-    An empty bin takes the means over all samples.
+    The search space has 5 to 90 bins; the paper's text has up to 100. An empty bin takes the means
+    over all samples.
     """
 
     bins: int = 15
@@ -46,6 +47,7 @@ class Binned:
         return {"bins": tuple(range(5, 91, 5))}
 
     def products(self, p, y, points, settings, rng=None):
+        """Yield, for each setting, the residual products at each array of `points`."""
         for one in settings:
             bins = one["bins"]
             edges = np.linspace(0.0, 1.0, bins + 1)
@@ -63,11 +65,11 @@ class Binned:
 class DirichletKernel:
     """Residual products of the Dirichlet kernel without clipping, as for float32 predictions.
 
-    A confidence that is exactly 0 or 1 makes its row NaN; NaN rows are left out of risk and
+    A prediction that is exactly 0 or 1 makes its row NaN. NaN rows are left out of risk and
     estimate. For vectors of at most 60 classes the densities are not rescaled: a denominator below
-    1e-10 is replaced by it, and one above the range of float32 makes the row NaN.
+    1e-10 becomes 1e-10, and one above the range of float32 makes the row NaN.
 
-    With `float32`, predictions are first rounded to float32 (arithmetic stays in float64).
+    `float32` rounds the predictions to float32; the arithmetic stays in float64.
     """
 
     bandwidth: float = 0.01
@@ -85,6 +87,7 @@ class DirichletKernel:
         return {"bandwidth": tuple(float(np.float32(b)) for b in RISK_GRID)}
 
     def products(self, p, y, points, settings, rng=None):
+        """Yield, for each setting, the residual products at each array of `points`."""
         bandwidths = [one["bandwidth"] for one in settings]
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         centres = self._rounded(p)
@@ -98,9 +101,14 @@ class DirichletKernel:
             ]
 
     def _rounded(self, p):
+        """Return predictions as two columns or more, rounded to float32 if `float32` is set."""
         return two_columns(p.astype(np.float32).astype(np.float64) if self.float32 else p)
 
     def _ratios(self, x, centres, hits, bandwidths, scalar):
+        """Return the kernel estimates of E[Y given p] at x, one array per bandwidth.
+
+        The shape is (bandwidths, rows of x, columns of `hits`). A row of x with an entry 0 is NaN.
+        """
         ratios = np.full((len(bandwidths), len(x), hits.shape[1]), np.nan)
         fine = (x > 0.0).all(axis=1)
         if not fine.any():
@@ -117,21 +125,27 @@ class DirichletKernel:
 
 @dataclass(frozen=True)
 class Tuned(Wrapper):
-    """Pipeline of the authors' code for tuning.
+    """Tuning as in the code of gruber2025.
 
-    The rows are permuted by RandomState(0). The first int(0.8 n) are cut into contiguous folds; the
-    others are the test part. The setting with the smallest mean over the folds of sqrt(risk) is
-    chosen. rms is the mean over the folds of the root of the test estimate, l2_squared the mean of
-    these estimates. NaN rows of residual products (points that the kernel estimator drops) are left
-    out of risk and estimate.
+    1. RandomState(0) permutes the rows. The first int(0.8 n) rows are cut into contiguous folds.
+       The other rows are the test part.
+    2. The setting with the smallest mean over the folds of sqrt(risk) is chosen.
+    3. rms is the mean over the folds of the root of the test estimate. l2_squared is the mean of
+       these test estimates.
 
-    `misaligned`: kernel ridge on vectors is fitted on the labels of other samples, those at the
-    same positions before the permutation, while the risk uses the right labels. Their code did this
-    for canonical calibration errors.
+    Rows whose residual products are NaN are left out of risk and estimate. The kernel estimator has
+    such rows.
 
-    Diagnostics are those of `Tuned`. rms_sd is the error bar of their figures. root_risk and
-    root_risk_se (both not x100) are the numbers of their tables. dropped_share is the share of
-    dropped test samples.
+    `misaligned` fits kernel ridge on vectors to the labels of other samples, namely those at the
+    same positions before the permutation. The risk uses the right labels. The code of gruber2025
+    did this for canonical calibration errors.
+
+    The diagnostics are those of `harness.estimators.tuned.Tuned`. Those that the paper shows are
+    not x 100 here:
+
+    * root_risk, root_risk_se: the numbers of its tables;
+    * rms_sd: the error bars of its figures;
+    * dropped_share: the share of test samples that are left out.
     """
 
     estimator: Any
@@ -150,7 +164,7 @@ class Tuned(Wrapper):
 
     @property
     def revision(self):
-        """Raised with the revision of the inner estimator."""
+        """Number of this version of the values; it rises with that of the inner estimator."""
         return OWN_REVISION + (self.inner.revision or 1) - 1
 
     @property
@@ -177,7 +191,7 @@ class Tuned(Wrapper):
         }
 
     def path(self, p, y):
-        """Return (settings, validation risks, test estimates, shares of dropped test samples).
+        """Return settings, validation risks, test estimates and shares of dropped test samples.
 
         The last three have the shape (settings, folds).
         """
@@ -217,6 +231,7 @@ class Tuned(Wrapper):
 
 
 def _risk_of_finite(u, products):
+    """Return the risk over the rows without NaN; NaN for fewer than two such rows."""
     seen = np.isfinite(products.features).all(axis=1)
     if seen.sum() < 2:
         return np.nan

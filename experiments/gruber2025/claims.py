@@ -1,9 +1,9 @@
-"""Conclusions of the paper as tests: on its own numbers and networks if available, else on others.
+"""Conclusions of the paper as tests, on its own numbers and networks where these are at hand.
 
 CLAIMS.md has the rules, and says when they were written. A claim about the published estimators is
-tested on these; "without dropping" and "corrected" mean the corrected ones on the same split and
-folds (`..._split_gruber2025`). Shares and means count a network once; networks of one data set
-share its labels.
+tested on these. "Without dropping" and "corrected" in a name mean the corrected estimators on the
+same split and folds (ids that end in `_split_gruber2025`). Shares and means count a network once.
+Networks of one data set share its labels.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ ONE_IS_OURS = "one standard error is ours"
 
 
 def statistics(records, settings) -> dict[str, claims.Statistic]:
-    """Return {claim: statistic}."""
+    """Return {claim: statistic}; a claim whose records are missing is untested."""
     in_halves = records["experiment"].eq(HALVES)
     whole, halves = records[~in_halves], records[in_halves]
     right, code = of_variant(whole, CORRECTED), of_variant(whole, PUBLISHED)
@@ -133,9 +133,11 @@ render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
 
 def of_variant(records, ids) -> pd.DataFrame:
-    """Return the cells of the estimators `ids` {id: base}.
+    """Return the cells of some estimators, with the numbers that the claims use.
 
-    Columns: experiment, problem, rep, base, key, rms, root_risk and root_risk_se (x 100).
+    `ids` is {id of an estimator: its name in the paper's tables}, and this name is the column
+    `base`. The other columns are experiment, problem, rep, key, rms, root_risk and root_risk_se.
+    The last two are x 100.
     """
     cells = items.with_number(records[records["estimator"].isin(ids)], "rms").rename(
         columns={"value": "rms"}
@@ -162,11 +164,12 @@ def wide(rows, value="root_risk", bases=BASES) -> pd.DataFrame:
 
 
 class Both:
-    """Numbers of some estimators on the four networks: on all rows, and on random halves of them.
+    """Numbers of some estimators on the four networks: on all rows, and on random halves.
 
     The standard deviation over random halves estimates the standard error of a number on all rows
-    (delete-half jackknife): with a variance s^2 / n on n rows, a half drawn without replacement has
-    (1 - 1/2) s^2 / (n / 2) around the whole.
+    (delete-half jackknife). The reason: let a number on n rows have the variance s^2 / n. Then its
+    value on a half drawn without replacement varies around its value on all rows with the variance
+    (1 - 1/2) s^2 / (n / 2) = s^2 / n.
     """
 
     def __init__(self, whole, halves, ids):
@@ -177,14 +180,22 @@ class Both:
         self.keys = [*self.whole["key"], *self.halves["key"]]
 
     def __call__(self, problem, value="root_risk"):
-        """Return a network's (numbers by estimator, one row of them per half)."""
+        """Return the numbers of a network on all rows, and on its halves.
+
+        The first is a Series by estimator. The second has a row per half and a column per
+        estimator.
+        """
         whole_rows = self.whole[self.whole["problem"].eq(problem)].set_index("base")[value]
         many = self.halves[self.halves["problem"].eq(problem)]
         return whole_rows, many.pivot_table(index="rep", columns="base", values=value)
 
 
 def jackknife(whole_rows, many, keys, why, level=claims.LEVEL):
-    """Return a statistic of all rows with the interval of its values on random halves."""
+    """Return the statistic of a number on all rows, with an interval.
+
+    `many` are the values of the number on random halves. Their standard deviation is the error, and
+    Student's t has one degree of freedom less than there are halves.
+    """
     many = pd.Series(many, dtype=float).dropna()
     if not np.isfinite(whole_rows) or len(many) < 2:
         return claims.untested(NOT_RUN)
@@ -193,13 +204,16 @@ def jackknife(whole_rows, many, keys, why, level=claims.LEVEL):
 
 
 def printed() -> pd.DataFrame:
-    """Return Tables 1 to 6: one row per (item, row), columns for estimators and standard errors."""
+    """Return Tables 1 to 6 as printed.
+
+    There is a row per (item, row), and a column per estimator and per standard error.
+    """
     cells = reproduction.reported("gruber2025", TABLES)
     return cells.pivot_table(index=["item", "row"], columns="column", values="value", sort=False)
 
 
 def exact(value, keys, where, why):
-    """Return claims.exact of a number of given data; untested if it is missing."""
+    """Return `claims.exact` of a number without error; the claim is untested if it is missing."""
     return (
         claims.untested(NOT_RUN)
         if not np.isfinite(value)
@@ -211,7 +225,7 @@ def exact(value, keys, where, why):
 
 
 def valley(records):
-    """Test the mean risk at theta = 1 minus the smaller of those half an octave away.
+    """Test the mean risk at theta = 1 minus the smaller mean risk half an octave away.
 
     The difference is paired over the repetitions.
     """
@@ -247,7 +261,7 @@ def dropped(records):
 
 
 def dropping(made, kde):
-    """Test the ratio of kde's root risk as published to that without dropping (largest network)."""
+    """Test the root risk of kde as published over that without dropping, on the worst network."""
     parts = []
     for problem in NETWORKS:
         ratio = [
@@ -260,7 +274,11 @@ def dropping(made, kde):
 
 
 def printed_gap(rows, why):
-    """Test kde's printed root risk minus the largest other, over its error (smallest network)."""
+    """Test the printed lead of kde's root risk over the largest other, in standard errors.
+
+    The standard error is that of the difference, as if both numbers were independent. The result is
+    the smallest such lead over the networks of `rows`.
+    """
     others = rows[[base for base in BASES if base != "kde"]]
     name = others.idxmax(axis=1)
     error = np.hypot(rows["kde" + SE], [rows.loc[row, base + SE] for row, base in name.items()])
@@ -269,13 +287,17 @@ def printed_gap(rows, why):
 
 
 def gap_of_kde(numbers):
-    """Return kde's number minus the largest other; of a frame one per row."""
+    """Return kde's number minus the largest number of another estimator.
+
+    `numbers` is a Series by estimator, or a frame with a column per estimator and one result per
+    row.
+    """
     others = numbers.drop(labels="kde") if numbers.ndim == 1 else numbers.drop(columns="kde")
     return numbers["kde"] - others.max(axis=numbers.ndim - 1)
 
 
 def worst(made, networks):
-    """Test the published kde's root risk minus the largest of the others' (smaller network)."""
+    """Test kde's root risk as published minus the largest of the others, on the nearest network."""
     parts = [
         jackknife(
             *(gap_of_kde(numbers) for numbers in made(problem)),
@@ -290,7 +312,7 @@ def worst(made, networks):
 
 
 def beyond_bins(made, kde):
-    """Test the root risk of kde without dropping minus that of 15 bins (largest network)."""
+    """Test the root risk of kde without dropping minus that of 15 bins, on the worst network."""
     parts = []
     for problem in NETWORKS:
         if "kde" in kde(problem)[0]:
@@ -303,7 +325,7 @@ def beyond_bins(made, kde):
 
 
 def outlier(made, kde, why):
-    """Test the estimate of `kde` over the largest of the others', on DenseNet-40."""
+    """Test the estimate of `kde` over the largest estimate of the others, on DenseNet-40."""
     ratio = [
         kept.get("kde", np.nan) / other.drop(**{axis: "kde"}, errors="ignore").max(axis=number)
         for kept, other, axis, number in zip(
@@ -314,7 +336,11 @@ def outlier(made, kde, why):
 
 
 def marks(top, variant):
-    """Test the rank correlation of risk and distance from the median estimate, over networks."""
+    """Test if estimators with a large risk have outlying estimates.
+
+    The statistic is a rank correlation over five estimators, one value per network. It is that of
+    the risk and the distance of the estimate from the median estimate.
+    """
     risk, rms = wide(top), wide(top, "rms")
     away = rms.sub(rms.median(axis=1), axis=0).abs()
     each = risk.corrwith(away, axis=1, method="spearman") if len(risk) else []
@@ -324,13 +350,13 @@ def marks(top, variant):
 
 
 def spreads(rows, bases):
-    """Return the largest difference of two root risks over their largest error, by network."""
+    """Return the largest difference of two root risks over the largest error, by network."""
     risk, error = wide(rows, bases=bases), wide(rows, "root_risk_se", bases)
     return (risk.max(axis=1) - risk.min(axis=1)) / error.max(axis=1)
 
 
 def spread(top):
-    """Test the mean of `spreads` over networks, without kde."""
+    """Test the mean over the networks of `spreads`, without kde."""
     bases = [base for base in BASES if base != "kde"]
     each = spreads(top, bases) if len(top) else []
     return claims.estimate_mean(
@@ -339,7 +365,7 @@ def spread(top):
 
 
 def largest_spread(rows, bases, why):
-    """Test the largest of `spreads`."""
+    """Test the largest of `spreads` over the networks of `rows`."""
     return exact(spreads(rows, bases).max(), rows["key"], claims.OURS, why)
 
 
@@ -364,9 +390,9 @@ def dominance(top):
 
 
 def lead(made, networks, best):
-    """Test the smallest lead of `best` over another estimator, in the mean of root risks.
+    """Test the smallest lead of `best` over another estimator, in the mean root risk of networks.
 
-    The intervals hold for all other estimators at once. The networks share their test images, so
+    The intervals hold for all other estimators at once. The networks share their test images. So
     their errors are added as if they were fully correlated, which can only widen the interval.
     """
     others = [base for base in BASES if base != best]
@@ -416,7 +442,7 @@ def least(canonical, base):
 
 
 def agreement():
-    """Test the share of the networks of Figure 5 whose estimates are within a factor of 1.5."""
+    """Test the share of the networks of Figure 5 whose estimates agree within a factor of 1.5."""
     read = reproduction.reported("gruber2025", ["fig5a", "fig5b"])
     read = read[read["column"].isin(BASES)].groupby(["item", "row"])["value"].agg(["min", "max"])
     share = (read["max"] / read["min"]).lt(1.5).mean()
@@ -428,7 +454,10 @@ def agreement():
 
 
 def labels(records):
-    """Test the ratio of canonical kkr as published to kkr with its own labels, over samples."""
+    """Test canonical kkr as published over kkr that is fitted on the right labels.
+
+    The result is the mean ratio over the samples.
+    """
     cells = items.with_number(records, "rms", "canonical")
     cells = cells[
         cells["problem"].eq("simplex5_gruber2025") & cells["estimator"].isin([MISALIGNED, ALIGNED])
@@ -443,9 +472,9 @@ def labels(records):
 
 
 def cost(records):
-    """Test log10 of CPU seconds of the cheapest tuned estimator over those of the plug-in.
+    """Test log10 of the CPU seconds of the cheapest tuned estimator over those of the plug-in.
 
-    One value per half: the mean over the networks.
+    There is one value per half: the mean over the networks.
     """
     cells = items.with_number(records).drop_duplicates("key")
     seconds = cells.pivot_table(

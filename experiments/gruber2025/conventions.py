@@ -1,6 +1,6 @@
 """Effect of each convention of the published code, on problems with a known truth.
 
-Conventions are removed one after the other. The paper prints none of this.
+The conventions are removed one after the other. The paper prints none of these numbers.
 """
 
 from harness.evaluation import items, tables
@@ -19,7 +19,11 @@ summary, table = tables.summary, tables.wide
 
 
 def base_and_step(estimator):
-    """'tuned_kkr_aligned_gruber2025' -> ('kkr', 'labels aligned (kkr, ukkr)')."""
+    """Return base and step of an id.
+
+    'tuned_kkr_aligned_gruber2025' -> ('kkr', 'labels aligned (kkr, ukkr)'). The step says which
+    conventions are removed so far.
+    """
     end = next(end for end in STEPS if estimator.endswith(end))
     return estimator.removesuffix(end).removeprefix("tuned_"), STEPS[end]
 
@@ -27,7 +31,7 @@ def base_and_step(estimator):
 def render(records, settings):
     """Draw a panel per problem and notion, with a row per estimator.
 
-    Colours are the conventions removed so far. Pale dots are single samples.
+    Colours show the conventions removed so far. Pale dots are single samples.
     """
     rows = items.values(records, settings, ["rms"])
     both = [base_and_step(name) for name in rows["estimator"]]

@@ -1,7 +1,7 @@
-"""Figures 2, 4, 5 and 6: calibration errors by the tuned estimators of Tables 1 to 6.
+"""Figures 2, 4, 5 and 6: calibration errors that the tuned estimators of Tables 1 to 6 find.
 
-The paper's bars are standard deviations over the folds, which share the test points. They show the
-variation of the fits, not the uncertainty of the error.
+The paper's bars are standard deviations over the folds, which share the test samples. They show how
+much the fits vary, and not the uncertainty of the calibration error.
 """
 
 import numpy as np
@@ -40,11 +40,12 @@ NO_MARK = "no mark of the paper: hidden behind others in its figure"
 
 
 def render(records, settings):
-    """Draw estimates as published (first panel) and corrected (last panel).
+    """Draw the estimates as published in the first panel, and corrected ones in the last panel.
 
-    Open marks are the paper's points as read from its figure. Bars are standard deviations over the
-    folds. Networks whose file is absent have the paper's marks alone, so the last panel is without
-    them. A twin has other networks: its panels stand below each other, after one of the paper's.
+    Open marks are the paper's, as read from its figure. Bars are standard deviations over the
+    folds. A network whose file is absent has the paper's marks alone, and no column in the last
+    panel. The page of a twin (the paper's experiment on other networks) has its panels below each
+    other: the paper's networks, then ours as published, then ours corrected.
     """
     both, _, bases = beside(records, settings, "rms", "rms_sd", SPREAD)
     ours, twin = items.labels(settings, "problem"), TWIN in settings.reasons
@@ -86,7 +87,7 @@ def render(records, settings):
 
 
 def _draw(ax, both, bases, models, kinds):
-    """Draw the marks of some kinds, in one column per model with a place per estimator."""
+    """Draw the marks of some kinds: a column per network, and a place in it per estimator."""
     step = 0.76 / len(bases)
     for i, base in enumerate(bases):
         style = panels.look(
@@ -103,7 +104,7 @@ def _draw(ax, both, bases, models, kinds):
 
 
 def name_columns(ax, names):
-    """Name the columns on the x axis, with a pale line between neighbours and without ticks."""
+    """Write the names of the networks on the x axis, and draw pale lines between them."""
     ax.set_xticks(range(len(names)), names, fontsize=6.5)
     ax.set_xlim(-0.5, len(names) - 0.5)
     ax.grid(axis="x", visible=False)
@@ -113,10 +114,12 @@ def name_columns(ax, names):
 
 
 def table(records, settings):
-    """Return rows (network, estimator): the paper's point, ours as published and corrected.
+    """Return a table with a row per network and estimator.
 
-    Errors are standard deviations over the folds. The published kde is also multiplied by sqrt(1 -
-    q), which remains if its dropped points (a share q of the test part) count as calibrated.
+    It has the paper's estimate, ours as published and ours corrected. Errors are standard
+    deviations over the folds. The last column has the published kde times sqrt(1 - q), where q is
+    the share of test samples that kde drops. This is the estimate if the dropped samples are
+    calibrated.
     """
     both, rows, _ = beside(records, settings, "rms", "rms_sd", SPREAD)
     text_tables.entries(
@@ -139,8 +142,8 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return our as-published estimates and their standard deviations over the folds.
+    """Return our estimates as published, and their standard deviations over the folds.
 
-    The paper's are read from its figure; their plus_minus is the accuracy of reading.
+    The paper's estimates are read from its figure; their `plus_minus` is the error of reading.
     """
     return tuned.reproduced(records, settings, {"": "rms", SPREAD: "rms_sd"})

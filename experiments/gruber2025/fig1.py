@@ -1,4 +1,7 @@
-"""Figure 1: empirical risk of v_theta = f - P^theta / sum against theta (truth: theta = 1)."""
+"""Figure 1: risk of the estimators v_theta = f - P^theta / sum(P^theta) against theta.
+
+f is the prediction and P the true distribution of the label. At theta = 1 the estimator is exact.
+"""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +24,7 @@ PLACES = {
 
 
 def reported(item):
-    """Return a reported curve: (theta, risk)."""
+    """Return theta and risk of a reported curve."""
     frame = reproduction.reported("gruber2025", [item])
     return frame["row"].str.removeprefix("theta = ").astype(float).to_numpy(), frame[
         "value"
@@ -29,7 +32,7 @@ def reported(item):
 
 
 def exact_risk():
-    """Return the exact risk by quadrature, accurate to 1e-4 (NOTES.md): (theta, risk)."""
+    """Return theta and the exact risk, computed by quadrature and accurate to 1e-4 (NOTES.md)."""
     return tuple(
         pd.read_csv(EXPERIMENTS / "gruber2025" / "fig1_population.csv")[["theta", "risk"]]
         .to_numpy()
@@ -38,7 +41,7 @@ def exact_risk():
 
 
 def render(records, settings):
-    """Draw the curve with the exact risk and the paper's mean curve as read from its figure."""
+    """Draw our curve, the exact risk, and the paper's mean curve as read from its figure."""
     return draw(
         records, {"exact risk": exact_risk()}, {"paper (read from its figure)": reported("fig1")}
     )
@@ -47,7 +50,7 @@ def render(records, settings):
 def table(records, settings):
     """Return the content of the figure as numbers.
 
-    Columns: exact, the authors' code (seed 0), and ours with its standard error.
+    The columns are the exact risk, the authors' code with seed 0, and ours with its standard error.
     """
     thetas, risks, chosen = curves(records)
     mean, error, ours = (
@@ -95,13 +98,14 @@ def table(records, settings):
 
 
 def _nearest(thetas, at):
+    """Return the index of the theta nearest to `at` on a log scale; `at` may be 0 or inf."""
     return int(np.abs(np.log(thetas / np.clip(at, thetas[0], thetas[-1]))).argmin())
 
 
 def reproduced(records, settings):
-    """Return our mean risk at the thetas of `fig1` and of `fig1_authors_code`, and the accuracy.
+    """Return our mean risks at the values of theta that were read, and the model's accuracy.
 
-    The risk is interpolated linearly in log theta. The accuracy is that of the simulated model.
+    The risk is interpolated linearly in log theta.
     """
     thetas, risks, _ = curves(records)
     asked = items.printed(settings)[["item", "row", "column"]]

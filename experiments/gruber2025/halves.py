@@ -1,8 +1,9 @@
-"""Spread of the numbers of Tables 1 and 2 between random halves of the rows.
+"""Tables 1 and 2 on random halves of their rows: how much the numbers vary.
 
 The standard deviation over random halves, drawn without replacement, estimates the standard error
-of a number on all rows (delete-half jackknife). The paper prints none of this. Its standard errors
-are those of the folds, which all estimators share.
+of a number on all rows (delete-half jackknife). The paper prints no such error. Its own standard
+errors are over the folds. All estimators share these folds, so that the errors do not say how well
+a difference between two estimators is known.
 """
 
 from harness.evaluation import items, text_tables
@@ -16,9 +17,9 @@ SHOWN = (PUBLISHED, *KINDS.values())
 
 
 def differences(records, settings):
-    """Return the root risk (x 100) less that of the tuned bins on the same half.
+    """Return the root risk (x 100) minus that of the tuned bins on the same half.
 
-    One row per network, estimator and kind: mean, sd and se over the halves.
+    The result has one row per network, base and kind, with mean, sd and se over the halves.
     """
     rows = with_base(items.values(records, settings, ["rms"]))
     rows = items.with_diagnostics(rows, "root_risk").astype({"root_risk": float})
@@ -30,7 +31,10 @@ def differences(records, settings):
 
 
 def render(records, settings):
-    """Draw a panel per network: mean difference from the tuned bins, bars: sd over halves."""
+    """Draw a panel per network with the mean differences of `differences`.
+
+    Bars are standard deviations over the halves.
+    """
     gaps = differences(records, settings)
     models = [model for model in items.labels(settings, "problem") if model in set(gaps["model"])]
     if not models:
@@ -53,7 +57,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (network, estimator): root risk x 100 less that of the tuned bins, per kind."""
+    """Return a table of `differences`: a row per network and estimator, a column per kind."""
     gaps = differences(records, settings)
     gaps = gaps.assign(se=gaps["sd"])
     rows = text_tables.entries(gaps, ["{model}", "{base}"], "{kind}", digits=3)

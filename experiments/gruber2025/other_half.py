@@ -1,7 +1,7 @@
-"""Table 4's DenseNet-161 on random halves of its 50,000 rows.
+"""Table 4's DenseNet-161 on random halves of 50,000 rows of the same network.
 
-The paper has 25,000 rows of this network on ImageNet, and does not say which. A number on one half
-varies around its mean over random halves with their standard deviation. So this is the error of
+The paper has 25,000 of the 50,000 rows, and does not say which. A number on one random half varies
+around the mean over many random halves. The standard deviation of this variation is the error of
 our mean when it is compared with the paper's number.
 """
 
@@ -16,7 +16,10 @@ COLUMNS = {"": "root_risk", ERROR: "root_risk_se"}
 
 
 def over_halves(records, settings, number):
-    """Return mean, sd and reps of a diagnostic (x 100) over the halves, by model and column."""
+    """Return mean, sd and reps over the halves, by network and estimator.
+
+    `number` is the diagnostic to average; the result is x 100.
+    """
     rows = items.with_diagnostics(items.values(records, settings, ["rms"]), number)
     rows = rows.astype({number: float})
     rows[number] *= 100.0
@@ -24,7 +27,11 @@ def over_halves(records, settings, number):
 
 
 def render(records, settings):
-    """Draw the paper's root risks with standard errors over the folds, and ours over halves."""
+    """Draw the paper's root risks and ours, a row per estimator.
+
+    The paper's bars are standard errors over the folds, ours are standard deviations over the
+    halves.
+    """
     figure, ((ax,),) = panels.grid(1, 1, 2.4)
     theirs = items.printed(settings).rename(columns={"value": "mean", "plus_minus": "se"})
     theirs = theirs[theirs["row"].isin(items.labels(settings, "problem"))]
@@ -41,7 +48,10 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows by estimator: the paper's root risk x 100, ours over halves, and fold errors."""
+    """Return a table with a row per estimator: the paper's root risk, and ours over the halves.
+
+    All numbers are x 100. The last column has our standard error over the folds.
+    """
     theirs = items.printed(settings).rename(columns={"value": "mean", "plus_minus": "se"})
     theirs = theirs[theirs["column"].isin(BASES)]
     theirs = theirs[theirs["row"].isin(items.labels(settings, "problem"))]
@@ -54,7 +64,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return our means over halves; their error is the standard deviation of one half."""
+    """Return our means over the halves; their error is the standard deviation of one half."""
     return items.answers(
         items.together(
             *(

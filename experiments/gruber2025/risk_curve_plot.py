@@ -1,4 +1,4 @@
-"""Figure of the estimator `risk_curve`: the risk of v_theta, and the chosen exponents."""
+"""Figure of the estimator `risk_curve`: risk against theta, and the theta of smallest risk."""
 
 from __future__ import annotations
 
@@ -21,12 +21,21 @@ READ = panels.look(3, filled=False, markersize=2.6, markeredgewidth=0.6, markeve
 
 
 def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return theta (m,), risks (repetitions, m) and chosen theta (repetitions,) of the cells.
+    """Return the risk curves of all cells.
+
+    Returns
+    -------
+    theta : ndarray of shape (m,)
+        The exponents.
+    risks : ndarray of shape (repetitions, m)
+        The risk at each exponent.
+    chosen : ndarray of shape (repetitions,)
+        The exponent of smallest risk.
 
     Raises
     ------
     BadInputError
-        If no cell gave one.
+        If no cell gave a curve.
     """
     fine = items.with_number(records, "l2_squared")
     parts = items.diagnostics(fine[fine["diagnostics"].notna()].sort_values("rep"))
@@ -43,23 +52,25 @@ def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def sd(risks: np.ndarray) -> np.ndarray:
-    """Return the standard deviation over the repetitions (repetitions, m) -> (m,); NaN for one."""
+    """Return the standard deviation of `risks` (repetitions, m) over repetitions, shape (m,).
+
+    It is NaN for a single repetition.
+    """
     return risks.std(axis=0, ddof=1) if len(risks) > 1 else np.full(risks.shape[1], np.nan)
 
 
 def draw(records: pd.DataFrame, exact: Mapping[str, tuple], read: Mapping[str, tuple]):
-    """Draw the curve (left) and the spread of the chosen exponent (right).
+    """Draw the risk curve on the left, and a histogram of the chosen exponents on the right.
 
-    Left: mean and band of one standard deviation over the repetitions. Right: exponents of smallest
-    risk.
+    The curve is the mean over the repetitions, with a band of one standard deviation.
 
     Parameters
     ----------
     records : DataFrame
-        As of `harness.load_records`.
+        Records, from `harness.load_records`.
     exact, read : mapping
-        {label: (theta, risk)} of curves that are known (dashed), and of those read from a figure
-        (open marks).
+        {label: (theta, risk)} of exact curves (dashed) and of curves read from a figure (open
+        marks).
     """
     thetas, risks, chosen = curves(records)
     figure, ((ax, side),) = panels.grid(1, 2, 2.5, width_ratios=[2.1, 1.0])

@@ -1,8 +1,8 @@
 """Tables 1 to 6: root of the cross-validated risk (x 100) of tuned estimators.
 
-`..._gruber2025` estimators are the code behind the printed numbers, on the rows in the file's
-order. Labels with ", corrected" are the corrected ones on the same split and folds; those with ",
-own split" are Algorithm 1 on a random split.
+Estimators whose id ends in `_gruber2025` are the code behind the printed numbers, on the rows in
+the file's order. Labels with ", corrected" are corrected estimators on the same split and folds.
+Labels with ", own split" are Algorithm 1 on a random split.
 """
 
 from harness.evaluation import items, text_tables
@@ -38,13 +38,15 @@ LINEAR, TICKS, NAMED = (
 
 
 def render(records, settings):
-    """Draw one panel per network on one scale: root risk x 100 minus that of tuned bins.
+    """Draw one panel per network: root risk x 100 of each estimator minus that of tuned bins.
 
-    The reference is that of the same kind (ukkr in tables without bins). Its value and standard
-    error over the folds, as published, are below the name. The axis is linear to 0.01, then
-    logarithmic: estimators differ by hundredths, but a kernel that drops its saturated points
-    differs by several units. If the file of a network is absent, only the paper's numbers are
-    drawn.
+    In tables without bins, ukkr takes the place of the bins. Both terms of a difference are of the
+    same kind (paper, as published, corrected). The title has the root risk of the bins as
+    published, with its standard error over the folds.
+
+    All panels share one x axis. It is linear up to 0.01 and then logarithmic: most estimators
+    differ by hundredths, but a kernel that drops its saturated samples differs by several units. A
+    network whose file is absent has the paper's numbers alone.
     """
     both, _, bases = beside(records, settings, *RISK)
     of = next((base for base in REFERENCES if base in bases), None)
@@ -100,12 +102,12 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (network, estimator): root risk x 100 of the paper, as published and corrected.
+    """Return a table with a row per network and estimator: root risk x 100 of all kinds.
 
-    For kde: q, the share of confidences that are exactly 1 in float32 and are dropped; the
-    predicted inflation 1 / (1 - q); and the published number without it. The last column is 100
-    times the top-label Brier score, which the root risk of a scalar notion is close to for every
-    estimator.
+    Further columns explain the published kde: the share q of confidences that are exactly 1 in
+    float32 and are dropped, the inflation 1 / (1 - q) that follows, and the published number
+    divided by it. The last column has the top-label Brier score x 100. For a scalar notion the root
+    risk of every estimator is close to that score.
     """
     both, rows, _ = beside(records, settings, *RISK)
     text_tables.entries(both, PLACE, "{kind}", digits=2, into=rows)
@@ -134,5 +136,5 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return our as-published root risks and their standard errors."""
+    """Return our root risks as published, and their standard errors over the folds."""
     return tuned.reproduced(records, settings, {"": RISK[0], ERROR: RISK[1]})

@@ -1,4 +1,4 @@
-"""Figure 3: cost of the estimators of Table 1, with all hyper-parameters and folds."""
+"""Figure 3: cost of the estimators of Table 1, with all their settings and folds."""
 
 import pandas as pd
 
@@ -14,7 +14,11 @@ SHORT, RATIO = "{:.3g}".format, "{:,g}".format
 
 
 def seconds(records, settings):
-    """Return cpu_seconds by model, base and kind, and the sums of complete kinds."""
+    """Return `cpu_seconds` by network, base and kind.
+
+    The base TOTAL has the sum over the tuned estimators, for networks and kinds that have all of
+    them.
+    """
     fine = with_base(items.values(records, settings).drop_duplicates("key"))
     means = items.means(fine[fine["base"].isin(BASES)], ["model", "base", "kind"], "cpu_seconds")
     frame = means.drop(columns=["sd", "reps", "se"]).rename(columns={"mean": "cpu_seconds"})
@@ -27,9 +31,9 @@ def seconds(records, settings):
 
 
 def render(records, settings):
-    """Draw CPU seconds per network (mean and single networks) on a log axis.
+    """Draw the seconds per network on a log axis: their mean, and single networks as dots.
 
-    The paper's are wall-clock seconds as read from its figure.
+    Ours are CPU seconds. The paper's are wall-clock seconds, as read from its figure.
     """
     cost = seconds(records, settings)
     theirs = (
@@ -67,7 +71,10 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows by estimator: the paper's seconds, ours, and multiples of 15 bins."""
+    """Return a table with a row per estimator: the paper's seconds and ours.
+
+    Two columns have them as multiples of the seconds of 15 bins.
+    """
     cost = seconds(records, settings)
     mean = (
         cost.groupby(["kind", "base"])["cpu_seconds"]
@@ -94,7 +101,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return our seconds; not judged, because the hardware differs."""
+    """Return our seconds. They are not judged, because the hardware is another."""
     frame = items.means(
         seconds(records, settings).loc[lambda cost: cost["kind"].eq(PUBLISHED)],
         ["base"],

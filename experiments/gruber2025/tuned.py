@@ -1,4 +1,8 @@
-"""Helpers for tables and figures of the tuned estimators."""
+"""Numbers of the tuned estimators, for the tables and figures of this paper.
+
+An estimator's label names its base and its kind. The base is the name in the paper's tables, such
+as "kde" (`BASES`). The kind says which version was computed, such as "corrected" (`STYLES`).
+"""
 
 import pandas as pd
 
@@ -42,21 +46,21 @@ TWIN = "other networks"  # key of the reason in a twin's configuration
 
 
 def base_and_kind(name):
-    """'kde, corrected' -> ('kde', 'corrected')."""
+    """Return base and kind of a label: 'kde, corrected' -> ('kde', 'corrected')."""
     end = next((end for end in KINDS if name.endswith(end)), "")
     return name.removesuffix(end), KINDS.get(end, PUBLISHED)
 
 
 def with_base(estimates):
-    """Add the columns base and kind, from the column `column`."""
+    """Add the columns `base` and `kind` to estimates, from the labels in `column`."""
     both = [base_and_kind(name) for name in estimates["column"]]
     return estimates.assign(base=[base for base, _ in both], kind=[kind for _, kind in both])
 
 
 def measured(records, settings):
-    """Return tuned_numbers.measured() by network and estimator, with base and kind.
+    """Return the numbers of the tuned estimators, one row per network, base and kind.
 
-    base is the paper's label, kind a key of STYLES.
+    The columns are those of `tuned_numbers.measured`, and `base` and `kind`.
     """
     return tuned_numbers.measured(
         with_base(items.values(records, settings, ["rms"])), ["base", "kind"]
@@ -64,23 +68,25 @@ def measured(records, settings):
 
 
 def summary(records, settings):
-    """Return measured(), and mean values of the estimators without folds."""
+    """Return `measured`, followed by the mean values of all estimators that have no folds."""
     return tuned_numbers.with_others(measured(records, settings), records)
 
 
 def models_of(settings):
-    """Return the labels of the networks.
+    """Return the labels of the networks of a page.
 
-    The networks of a twin follow those of the paper, which have no files.
+    A twin is the paper's experiment on other networks. Its page has the paper's networks first,
+    which are printed numbers alone, and then ours.
     """
     theirs = dict.fromkeys(items.printed(settings)["row"]) if TWIN in settings.reasons else {}
     return [*theirs, *items.labels(settings, "problem")]
 
 
 def stand_ins(settings):
-    """Return {our network of a twin: the paper's network that it stands for}, by their order.
+    """Return {label of our network: label of the paper's network that it stands for}.
 
-    It is empty where their numbers differ, because none stands for one alone.
+    Our networks stand for the paper's in the order of the configuration. The result is empty for a
+    page that is no twin, and for a twin with another number of networks than the paper.
     """
     theirs = dict.fromkeys(items.printed(settings)["row"]) if TWIN in settings.reasons else {}
     ours = items.labels(settings, "problem")
@@ -88,11 +94,25 @@ def stand_ins(settings):
 
 
 def beside(records, settings, value, error, spread=""):
-    """Combine the paper's numbers (kind PAPER) and ours.
+    """Return the paper's numbers and ours in one frame, and the rows of a table of them.
 
-    Return them by model, base and kind with mean and se; empty rows of a table for all models and
-    bases that have a number, in the paper's order; and these bases. `spread` is the suffix of the
-    columns with the paper's errors; by default they are its plus_minus.
+    Parameters
+    ----------
+    value, error : str
+        Columns of `measured` with our numbers and their errors.
+    spread : str
+        Ending of the columns of reported.csv that hold the paper's errors. Without it the errors
+        are in the column `plus_minus`.
+
+    Returns
+    -------
+    both : DataFrame
+        One row per model, base and kind, with `mean` and `se`. The paper's rows have the kind
+        PAPER.
+    rows : dict
+        An empty row for each pair (model, base) with a number, in the paper's order.
+    bases : list of str
+        The bases with a number, in the paper's order.
     """
     theirs = items.printed(settings).rename(
         columns={"row": "model", "column": "base", "value": "mean", "plus_minus": "se"}
@@ -117,10 +137,10 @@ def beside(records, settings, value, error, spread=""):
 
 
 def answering(estimates):
-    """Return the rows of `measured` that answer for the paper's numbers.
+    """Return the rows of `measured` that are compared with the paper's printed numbers.
 
-    These are the published estimators. Kernel ridge answers with the ridge that float32 chose, if
-    it was computed.
+    These are the estimators as published. For kernel ridge the row with the ridge that float32
+    chose takes their place, if it was computed.
     """
     ridge = estimates[estimates["kind"].eq(RIDGE)]
     both = pd.MultiIndex.from_frame(ridge[["model", "base"]])
@@ -130,10 +150,11 @@ def answering(estimates):
 
 
 def reproduced(records, settings, numbers):
-    """Return our as-published numbers, `numbers` being {suffix of the paper's column: column}.
+    """Return our numbers as published, for the comparison with the paper's numbers.
 
-    They have no Monte Carlo error, because nothing is drawn. Reported rows without a number get a
-    reason: that of the cell, or that the network is not part of this run.
+    `numbers` is {ending of the paper's column: column of `measured`}. The numbers have no Monte
+    Carlo error, because the split is fixed. A reported number without one of ours gets a reason:
+    that of its cell, or that its network is not part of this run.
     """
     estimates = answering(measured(records, settings))
     ours = items.together(

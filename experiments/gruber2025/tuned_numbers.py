@@ -1,4 +1,4 @@
-"""Numbers of estimators that choose their settings by a cross-validated risk (Tuned)."""
+"""Numbers of estimators that choose their settings by a cross-validated risk (`Tuned`)."""
 
 from __future__ import annotations
 
@@ -25,22 +25,28 @@ NUMBERS = [
 
 
 def measured(rows: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the numbers of tuned estimators.
+    """Return the numbers of tuned estimators, averaged over the replications.
 
     Parameters
     ----------
-    found : DataFrame
-        As of `items.values` of the estimand rms.
+    rows : DataFrame
+        Records of the estimand rms, from `items.values`.
     more : sequence of str
-        Columns of `found` that are to be kept; each has one value per estimator.
+        Further columns of `rows` to keep. Each has one value per estimator.
 
     Returns
     -------
     DataFrame
-        One row per problem, notion, n and estimator that has the diagnostic root_risk: root_risk
-        and root_risk_se (x 100), rms and rms_sd, dropped (the share of points lost as NaN), choice
-        (of the setting), folds (5 where the estimator has none), cpu_seconds and truth, each the
-        mean over the replications; and the `keys` of the cells.
+        One row per problem, notion, n and estimator with the diagnostic `root_risk`. Its columns:
+
+        * root_risk, root_risk_se: 100 times the mean root of the risk over the folds, and its
+          error;
+        * rms, rms_sd: the estimate, and the standard deviation of its values by fold;
+        * dropped: the share of the test samples that are lost as NaN;
+        * choice: the index of the chosen setting;
+        * folds: the number of folds;
+        * cpu_seconds and truth;
+        * keys: a tuple of the keys of the cells.
     """
     rows = items.with_diagnostics(
         rows.rename(columns={"value": "rms"}),
@@ -58,7 +64,10 @@ def measured(rows: pd.DataFrame, more: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def with_others(rows: pd.DataFrame, records: pd.DataFrame) -> pd.DataFrame:
-    """Append to `measured` the mean values of estimators in `records` that it lacks."""
+    """Append mean values of the estimators of `records` that `rows` lacks.
+
+    `rows` are the numbers from `measured`. The other estimators have no folds.
+    """
     rest = evaluate(records[has_number(records) & ~records["estimator"].isin(rows["estimator"])])
     rest = rest[["problem", "notion", "n", "estimator", "estimand", "mean", "cpu_seconds"]]
     return pd.concat([rows.drop(columns="keys"), rest], ignore_index=True)

@@ -1,8 +1,9 @@
 """Effect of each convention of the published numbers, on problems with a known truth.
 
-On a perfectly calibrated model (a network's predictions with labels drawn from them) an estimate is
-the bias of the estimator: with the bandwidth 0.02 of the tables, via the risk, most of what the
-tables print. Simulated data have a nonzero truth.
+One problem is a perfectly calibrated model: a network's predictions with labels that are drawn from
+them. An estimate on it is the bias of the estimator. With the tables' bandwidth 0.02 and the form
+via the risk (equation 14), this bias is most of what the tables print. The other problems are
+simulated and have a nonzero truth.
 """
 
 from harness.evaluation import items, text_tables
@@ -14,7 +15,7 @@ summary = curves.summary
 
 
 def measured(records, settings):
-    """Return curves.numbers by problem, n and the estimators' labels."""
+    """Return `curves.numbers`, with the labels of problem and estimator."""
     frame, known = (
         curves.numbers(records, settings),
         comparisons.ranked(settings.estimator, settings.labels.estimator),
@@ -25,9 +26,9 @@ def measured(records, settings):
 
 
 def render(records, settings):
-    """Draw estimates against n, or side by side for one or two n.
+    """Draw the estimates against n, or in rows if there are one or two sample sizes.
 
-    Full marks are at the larger n, open ones at the smaller.
+    In rows, full marks are at the larger n and open marks at the smaller.
     """
     frame, several = measured(records, settings), records["n"].nunique() > 2
     names = comparisons.ranked(frame["estimator"], settings.labels.estimator)
@@ -64,9 +65,10 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (problem, n, estimator), all x 100: KL, and squared error on two columns and one.
+    """Return a table with a row per problem, n and estimator, all numbers x 100.
 
-    The truths stand next to them.
+    It has the KL error, and the squared error on two columns and on one, each with its truth. Two
+    columns are (1 - g, g) for the predicted probability g of a class.
     """
     frame, key = measured(records, settings), ("model", "n", "column")
     frame[["mean", "se", "truth", "theirs"]] *= 100
@@ -89,7 +91,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return our numbers; they are of other predictions, so they are not compared."""
+    """Return our numbers. They are of other predictions, so they are not judged."""
     return items.answers(
         curves.reproduced_rows(records, settings), settings, settings.reasons["data"]
     )

@@ -1,7 +1,7 @@
-"""Code of popordanoska2024 behind every number of its tables (NOTES.md).
+"""Estimators and calibrators as in the code behind the numbers of popordanoska2024 (NOTES.md).
 
-Scalar notions go through two columns (1 - f, f), so l2_squared and its refinement and sharpness are
-twice ours.
+This code writes a scalar prediction f as two columns (1 - f, f). So its l2_squared is twice ours,
+and so are the refinement and the sharpness of that estimand.
 """
 
 from __future__ import annotations
@@ -30,12 +30,15 @@ RULES = ("schedule", "likelihood")
 
 @dataclass(frozen=True)
 class DirichletKernel:
-    """Dirichlet kernel of the library with the authors' conventions.
+    """Dirichlet kernel of the library with the conventions of popordanoska2024.
 
-    The form is "risk" (eq. 14) or "direct" (eq. 9). Predictions are clipped to [1e-7, 1 - 1e-7].
-    The bandwidth is fixed at 0.02 (their tables), chosen by n ("schedule", their synthetic figures)
-    or from their grid in float32 ("likelihood"). The refinement is -mean F(r). For KL a vector r
-    with any exact zero counts 0 as a whole (`zero_rows`), which is correct only for two columns.
+    * The form is "risk" (equation 14) or "direct" (equation 9).
+    * Predictions are clipped to [1e-7, 1 - 1e-7].
+    * The bandwidth is a number (0.02 in their tables), depends on n ("schedule", in their synthetic
+      figures), or is chosen from their grid in float32 ("likelihood").
+    * The refinement is -mean F(r), where r are the estimates of E[Y given p].
+    * For KL, a vector r with an exact zero counts 0 as a whole (`zero_rows`). This is correct only
+      for two columns.
     """
 
     form: str = "risk"
@@ -95,6 +98,7 @@ class DirichletKernel:
         return {name: Estimate(float(value)) for name, value in values.items()}
 
     def _bandwidth(self, g):
+        """Return the bandwidth for the predictions g."""
         if self.bandwidth == "schedule":
             return next(b for most, b in SCHEDULE if len(g) <= most)
         if self.bandwidth == "likelihood":
@@ -108,7 +112,10 @@ class DirichletKernel:
 
 @dataclass(frozen=True)
 class HalfOpenBins:
-    """Bins (a, b] of equal width; f = 0 is in no bin and counts 0. Cost: O(n)."""
+    """Base of estimators with bins (a, b] of equal width. Cost: O(n).
+
+    A prediction of exactly 0 is in no bin and counts 0.
+    """
 
     bins: int = 15
 
@@ -120,7 +127,7 @@ class HalfOpenBins:
         check_bins(self.bins)
 
     def samples(self, p, y):
-        """Return (f, y, bin) of the samples that are in a bin."""
+        """Return f, y and bin of the samples that are in a bin."""
         p, y = checked(p, y)
         seen = p > 0.0
         return (
@@ -134,9 +141,9 @@ class HalfOpenBins:
 class BinnedKL(HalfOpenBins):
     """kl: mean over the samples of KL((1 - m, m) || (1 - f, f)).
 
-    m is the outcome frequency in the bin of the sample; both are clamped at 1e-45. m is compared
-    with every point and not with the mean of the bin, so the estimate does not converge to the
-    error (BIN-KL in their Figure 2a).
+    f is the prediction, and m the frequency of the outcome in its bin. Both are clamped at 1e-45. m
+    is compared with the prediction of each sample, and not with the mean of the bin. So the
+    estimate does not converge to the error. This is BIN-KL in their Figure 2a.
     """
 
     estimands = ("kl",)
@@ -154,9 +161,10 @@ class BinnedKL(HalfOpenBins):
 
 @dataclass(frozen=True)
 class Binned(HalfOpenBins):
-    """sum_b (n_b / n) |mean f - mean y|^q: l1 (q = 1) and l2_squared (q = 2, one column).
+    """sum_b (n_b / n) |mean f - mean y|^q over bins b, with predictions f and outcomes y.
 
-    l1 is CE_1 of their Table 5.
+    n_b of the n samples are in bin b. l1 has q = 1 (CE_1 of their Table 5), and l2_squared has q =
+    2, on one column.
     """
 
     estimands = ("l1", "l2_squared")
@@ -177,16 +185,17 @@ class Binned(HalfOpenBins):
 
 @dataclass(frozen=True)
 class TemperatureGrid:
-    """Temperature scaling by a grid of 10,000 temperatures.
+    """Temperature scaling by a grid of 10,000 temperatures T.
 
         q = softmax(log p / T)
 
-    T is the first of linspace(0.0001, 5, 10000), in float32, with the smallest `objective`: the
-    mean log-loss ("nll") or the Brier score ("brier"). The log-loss is convex in 1 / T, so a
-    bisection of the grid finds its minimum; for the Brier score all are tried. The
-    authors' code starts from the logits. Here log p is used, floored at -87.336: above the floor
-    the two differ by a constant per row, which softmax ignores. Scalars are
-    treated as two columns. Determinism: exact. Cost: O(n k) per tried temperature.
+    T is the first of linspace(0.0001, 5, 10000), in float32, with the smallest `objective`. This is
+    the mean log-loss ("nll") or the Brier score ("brier"). The log-loss is convex in 1 / T, so that
+    a bisection of the grid finds its minimum. For the Brier score all temperatures are tried.
+
+    The authors' code starts from the logits. Here log p is used instead, floored at -87.336. Above
+    the floor the two differ by a constant per row, which softmax ignores. Scalars are treated as
+    two columns. Determinism: exact. Cost: O(n k) per temperature, for k classes.
     """
 
     objective: str = "nll"
@@ -198,7 +207,7 @@ class TemperatureGrid:
             raise BadInputError(f"objective is {self.objective!r}; allowed are nll, brier.")
 
     def temperature(self, p, y) -> float:
-        """Return the T that is chosen on p (n, k) or (n,), y (n,)."""
+        """Return the T that is chosen on predictions p (n, k) or (n,) with outcomes y (n,)."""
         z = floored_log(two_columns(p))
         loss = self._loss(z, y)
         if self.objective == "brier":
@@ -231,18 +240,19 @@ class TemperatureGrid:
 
 @dataclass(frozen=True)
 class IsotonicScaled:
-    """Isotonic regression per class, fitted to rescaled scores but applied to unscaled scores.
+    """Isotonic regression per class that is fitted to scaled scores and applied to unscaled ones.
 
         q_j(p) = m_j^-1(r_j(p_j))
 
-    m_j is the affine map of class j that carries its fitted scores onto [0, 1] (score - minimum if
-    they are all equal). r_j is the isotonic regression of 1{y = j} on m_j(score), constant outside
-    the data. The authors' code applies it to p_j, not to m_j(p_j), and m_j^-1 to its value, a
-    probability. Scores and results are clipped to [1e-7, 1 - 1e-7]. Rows do not sum to 1;
-    harness.problems.Recalibrated divides them by their sums. Scalars are one column.
+    m_j is the affine map that carries the fitted scores of class j onto [0, 1]. If these are all
+    equal, it subtracts their minimum. r_j is the isotonic regression of 1{y = j} on m_j(score),
+    constant outside the data. The authors' code applies r_j to p_j, and not to m_j(p_j). Then it
+    applies m_j^-1 to the result, which is a probability already.
 
-    Like theirs, it uses single precision: at the edge of a step another rounding gives another
-    value. Determinism: exact. Cost: O(k n log n).
+    Scores and results are clipped to [1e-7, 1 - 1e-7]. Rows do not sum to 1;
+    harness.problems.Recalibrated divides them by their sums. Scalars are one column. As in the
+    authors' code the arithmetic is in float32, since at the edge of a step another rounding gives
+    another value. Determinism: exact. Cost: O(k n log n).
     """
 
     determinism = "exact"
@@ -272,4 +282,5 @@ class IsotonicScaled:
 
 
 def _clipped(p):
+    """Return predictions clipped to [1e-7, 1 - 1e-7]."""
     return np.clip(p.astype(np.float32), CLIP, 1.0 - CLIP)

@@ -1,7 +1,8 @@
 """Bias of the kernel estimators at a fixed bandwidth h, for two classes.
 
-It falls as c / n towards a limit that is not the true value. Limits are estimators as well
-(harness.estimators.KernelLimit), of the same form and bandwidth.
+As n grows the bias tends to a limit that is not 0, and the distance from that limit falls as c / n.
+The limit of an estimate is computed by an estimator as well (harness.estimators.KernelLimit), with
+the same form and bandwidth.
 """
 
 import numpy as np
@@ -23,8 +24,8 @@ LIMIT = "limit_"  # how the ids of the limits begin
 def measured(records, settings):
     """Return one row per estimator, estimand and n.
 
-    Columns include mean, se, reps, truth, form, bandwidth, limit, and n (mean - limit) with its
-    error.
+    The columns include mean, se, reps, truth, form and bandwidth. `limit` is the limit of the mean
+    for n to infinity. `rate` is n (mean - limit), with its error `rate_se`.
     """
     numbers = _with_settings(curves.numbers(records, settings, tuple(NAMES)), settings)
     by, of_limit = (
@@ -40,7 +41,7 @@ def measured(records, settings):
 
 
 def _with_settings(frame, settings):
-    """Add the form and bandwidth of the estimators, and the name of the form, `of`."""
+    """Add form and bandwidth of each estimator, and `of`, the name of the form."""
     nodes = [settings.estimator[name] for name in frame["estimator"]]
     numbers = frame.assign(
         form=[s.get("form", "risk") for s in nodes],
@@ -50,9 +51,10 @@ def _with_settings(frame, settings):
 
 
 def render(records, settings):
-    """Draw estimates (left) and n (mean - limit) (right), which is constant if the law holds.
+    """Draw the estimates on the left, and n (mean - limit) on the right.
 
-    Dotted: limits. Dashed: the true value.
+    The right side is constant if the distance from the limit falls as 1 / n. Dotted lines are
+    limits, and the dashed line is the true value.
     """
     numbers = measured(records, settings)
     numbers["series"] = items.formatted(numbers, "{of}, $h$ = {bandwidth:g}")
@@ -85,10 +87,11 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (estimand, form, bandwidth): true value, limit and n (mean - limit).
+    """Return a table with a row per estimand, form and bandwidth.
 
-    The latter is a mean over n weighted by precision, and the values at the smallest and largest n.
-    Its error is slightly too small, because samples of different n share their beginnings.
+    It has the true value, the limit, and n (mean - limit): averaged over n with weights by
+    precision, and at the smallest and the largest n. The error of the average is slightly too
+    small, because the samples of different n share their first points.
     """
     numbers, rows = measured(records, settings), {}
     numbers = numbers[numbers["estimand"].isin(curves.SHORT)].sort_values("n")
@@ -110,9 +113,9 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return our numbers, rows 'h = <bandwidth>, n = <n>'.
+    """Return our numbers in rows 'h = <bandwidth>, n = <n>'.
 
-    Columns are '<form>, <estimand>' and, for the direct estimator, 'Refinement, <estimand>'.
+    The columns are '<form>, <estimand>', and 'Refinement, <estimand>' for the direct form.
     """
     numbers, of_it = measured(records, settings), "h = {bandwidth:g}, n = {n}"
     refined = numbers["estimand"].str.startswith("refinement")

@@ -1,7 +1,7 @@
 """Conclusions of the paper as tests, on its printed numbers and on records of its experiments.
 
-Claims on every n and every number of classes are judged in the worst case, with intervals that hold
-for all cases at once.
+A claim about all n, or about all numbers of classes, is tested in the worst case. Its intervals
+hold for all cases at once.
 """
 
 from dataclasses import replace
@@ -34,7 +34,7 @@ DIGITS = "digits/"  # how the ids of the networks on digits begin
 
 
 def statistics(records, settings):
-    """Return {claim: statistic}; claims without numbers say so."""
+    """Return {claim: statistic}; a claim without numbers is untested, with the reason."""
     by_claim = {}
     for make in (
         of_printed_tables,
@@ -53,7 +53,7 @@ render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
 
 def part(records, settings, *names):
-    """Return the records of experiments of this paper, and settings with their components."""
+    """Return the records of some experiments of this paper, and settings with their components."""
     mine = records[
         records["experiment"].isin([f"{PAPER_ID}_{name}" for name in names])
     ].drop_duplicates(["key", "estimand"])
@@ -62,7 +62,7 @@ def part(records, settings, *names):
 
 
 def absent(name):
-    """Return the statistic of an experiment without records."""
+    """Return an untested statistic that names the experiment to run first."""
     return claims.untested(f"`calharness experiment={PAPER_ID}_{name}` has to run first")
 
 
@@ -70,9 +70,9 @@ def absent(name):
 
 
 def of_printed_tables(records, settings):
-    """Test Tables 2, 3 and 5 as printed.
+    """Test the claims on Tables 2, 3 and 5 as printed.
 
-    Differences of two printed numbers have the error of both, and that of their rounding.
+    The error of a difference of two printed numbers has both printed errors and the rounding.
     """
     printed = (
         reproduction.reported(PAPER_ID, ["table2"]).set_index(["row", "column"])["value"].unstack()
@@ -139,22 +139,25 @@ def of_printed_tables(records, settings):
 def printed_error(first, second, column):
     """Return the standard errors of the differences of two printed columns, by network.
 
-    The two are taken as independent. A number that is printed to 0.01 has an error of at least
-    0.01 / sqrt(12).
+    The two columns are taken as independent. A number that is printed to 0.01 has an error of at
+    least 0.01 / sqrt(12).
     """
     squares = [frame[f"{column} (standard error)"] ** 2 + 0.01**2 / 12 for frame in (first, second)]
     return np.sqrt(squares[0] + squares[1])
 
 
 def printed_differences(first, second, column):
-    """Return the first column less the second by network, with intervals that hold at once."""
+    """Return `first` minus `second` in a printed column, a statistic per network.
+
+    The intervals hold for all networks at once.
+    """
     errors, level = printed_error(first, second, column), claims.among(len(first))
     gaps = first[column] - second[column]
     return [claims.exact(gap, errors[name], (), PAPER, None, level) for name, gap in gaps.items()]
 
 
 def of_printed_curves(records, settings):
-    """Test Figure 3's networks, from the authors' notebook."""
+    """Test the claim on Figure 3's network, with numbers from the authors' notebook."""
     printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
     ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
     why = (
@@ -168,7 +171,7 @@ def of_printed_curves(records, settings):
 
 
 def of_simulations(records, settings):
-    """Test Figures 2 and 5, on data with a known truth."""
+    """Test the claims on Figures 2 and 5."""
     by_claim = {}
     for name, estimand, more in (
         ("KL", "kl", ""),
@@ -218,9 +221,9 @@ def of_simulations(records, settings):
 
 
 def least_clear(fine, first, second, name, why):
-    """Test the smallest |bias| of the first minus that of the second, over problems and n.
+    """Test the smallest |bias| of `first` minus |bias| of `second`, over problems and n.
 
-    Both are on the same samples.
+    Both estimators see the same samples.
     """
     gaps = comparisons.gap(fine, first, second) if len(fine) else pd.DataFrame()
     if not len(gaps):
@@ -241,7 +244,7 @@ def least_clear(fine, first, second, name, why):
 
 
 def relative(rows, where, name, why):
-    """Test the largest relative bias in per cent of these rows, without sign."""
+    """Test the largest relative bias of `rows`, in per cent and without sign."""
     rows = rows[rows["relative"].notna()]
     if not len(rows):
         return absent(name)
@@ -256,7 +259,7 @@ def relative(rows, where, name, why):
 
 
 def of_rates(records, settings):
-    """Test Section 5: bias at a fixed bandwidth, with limits known by quadrature."""
+    """Test the claims of Section 5 on the bias, at fixed bandwidths with limits by quadrature."""
     mine, part_settings = part(records, settings, "bias_rate")
     names = (
         "the bias falls as 1 / n",
@@ -296,11 +299,13 @@ def of_rates(records, settings):
 
 
 def exponents(records):
-    """Test the exponent of n in the standard deviation, the largest over the estimators.
+    """Test the exponent of n in the standard deviation, on the estimator where it is largest.
 
-    The exponent is log(s / s') / log(n / n') of the largest and the smallest n. Its error follows
-    from var(log s) = 1 / (2 (reps - 1)) of normal values, as if the samples of both were
-    independent. In fact the smaller one begins the larger.
+        exponent = log(s / s') / log(n / n')
+
+    s and s' are the standard deviations of the estimate at the largest n and at the smallest n'.
+    The error follows from var(log s) = 1 / (2 (reps - 1)) for normal values. It takes both samples
+    as independent, though the smaller is the beginning of the larger.
     """
     fine = items.with_number(records, "kl")
     spread = fine.groupby(["estimator", "n"])["value"].agg(["std", "size"]).unstack("n")
@@ -330,9 +335,10 @@ def configured(name):
 
 
 def of_recalibration(records, settings):
-    """Test Tables 2 and 4 on available networks.
+    """Test the claims on Tables 2 and 4, on networks that are available here.
 
-    Digits: a value per network and seed. Networks like the paper's: a value per network.
+    Networks on digits give a value per network and seed. Networks like the paper's give a value per
+    network.
     """
     by_claim = {}
     mine, part_settings = part(records, settings, "table2_offline")
@@ -360,7 +366,7 @@ def of_recalibration(records, settings):
 
 
 def twin_change(records, settings, estimand, worse, good):
-    """Test the difference of two recalibrations on networks like the paper's, a value each."""
+    """Test the difference of two recalibrations on networks like the paper's, a value for each."""
     mine, part_settings = part(records, settings, "table2_twins")
     if not len(items.with_number(mine, estimand)):
         return absent("table2_twins")
@@ -374,14 +380,14 @@ def twin_change(records, settings, estimand, worse, good):
 
 
 def recalibrated(fine, settings, scale):
-    """Add network, method and seed of networks that are recalibrated as published."""
+    """Add network, method and seed to records of networks that are recalibrated as published."""
     fine = networks.recalibrated(fine, settings)
     seed = fine["problem"].str.extract(r"_seed(\d+)", expand=False)
     return fine.assign(seed=seed, value=scale * fine["value"])[fine["variant"].ne(networks.OURS)]
 
 
 def change(fine, estimand, first, second, why, name):
-    """Test the first method's value minus the second's on digits, per network and seed."""
+    """Test a method's value minus another's on digits, a value per network and seed."""
     mine = fine[fine["estimand"].eq(estimand) & fine["problem"].str.startswith(DIGITS)]
     mine = mine[mine["method"].isin([first, second])]
     if not len(mine):
@@ -392,7 +398,10 @@ def change(fine, estimand, first, second, why, name):
 
 
 def of_networks(records, settings):
-    """Test Table 5 on available networks: one value per network, its smaller correlation."""
+    """Test the claim on Table 5, on networks that are available here.
+
+    Each network gives one value: the smaller of its two rank correlations.
+    """
     name = "the estimators order classes alike, ours"
     mine, part_settings = part(records, settings, "table5_offline")
     mine = mine[mine["estimator"].isin([table5.KERNEL, table5.BINS])]
@@ -412,7 +421,7 @@ def of_networks(records, settings):
 
 
 def of_training(records, settings):
-    """Test Figures 3, 6 and 7 on networks in training, one value per network."""
+    """Test the claims on Figures 3, 6 and 7, on networks in training, a value per network."""
     only, stop = "only the calibration error rises", "the same stopping point"
     grows = "the calibration error grows in over-training"
     by_claim = {
@@ -447,7 +456,10 @@ def of_training(records, settings):
 
 
 def falling_sharpness(records, settings, name, where):
-    """Test the share of epochs at which the sharpness of the hidden layers falls, per network."""
+    """Test the share of epochs at which the sharpness falls from hidden layer to hidden layer.
+
+    Each network gives one value.
+    """
     mine, part_settings = part(records, settings, name)
     mine = mine[mine["estimator"].eq(fig5.RISK)]
     if not len(items.with_number(mine, fig3.L2)):
@@ -462,7 +474,11 @@ def falling_sharpness(records, settings, name, where):
 
 
 def of_snapshots(records, settings):
-    """Test Figure 7: two snapshots chosen on four networks, compared on sixteen others."""
+    """Test the claims on Figure 7.
+
+    Two snapshots are chosen on four networks: the most accurate and the best calibrated. They are
+    then compared on sixteen other networks.
+    """
     accurate = "the most accurate snapshot is not the best calibrated"
     calibrated = "the best calibrated snapshot is not the most accurate"
     points, point_settings = part(records, settings, "fig7_offline")

@@ -13,13 +13,13 @@ from harness.figures.style import COLOURS
 
 
 def bins_of(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the bins of records of `ReliabilityBins`.
+    """Return the bins of all records of `ReliabilityBins`, without empty bins.
 
     Returns
     -------
     DataFrame
-        problem, class, bin, count, mean (prediction), share (of the class), and the ends low, high
-        of its 95 % Wilson interval; bins that hold no sample are left out.
+        Columns: problem, class, bin, count; mean, the mean prediction; share, the share of the
+        class; and low and high, the ends of the 95 % Wilson interval of the share.
     """
     rows: dict[tuple[str, int, int], dict[str, float]] = {}
     for r in records.itertuples():
@@ -33,9 +33,10 @@ def bins_of(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def diagram(ax, frame: pd.DataFrame, bins: int) -> None:
-    """Draw one class: its share among the predictions of a bin, with an interval.
+    """Draw one class: its share in each bin of predictions, with a 95 % interval.
 
-    The gap to the mean prediction of the bin is orange if that is too high, yellow if too low.
+    The gap to the mean prediction of the bin is orange if the prediction is too high, and yellow if
+    it is too low.
     """
     left, gap = frame["bin"] / bins, frame["mean"] - frame["share"]
     high, low = gap.clip(lower=0.0), (-gap).clip(lower=0.0)
@@ -78,7 +79,7 @@ def diagram(ax, frame: pd.DataFrame, bins: int) -> None:
 def figure(frame: pd.DataFrame, bins: int, per_row: int = 5):
     """Return a Figure with a panel per class, networks below each other.
 
-    The column `network` names the network.
+    `frame` has the bins from `bins_of`, and the label of the network in the column `network`.
     """
     parts = list(frame.groupby("network", sort=False))
     rows = [-(-(1 + part["class"].max()) // per_row) for _, part in parts]
@@ -100,7 +101,7 @@ def figure(frame: pd.DataFrame, bins: int, per_row: int = 5):
 
 
 def table(frame: pd.DataFrame) -> text_tables.Rows:
-    """Return texts by (network, class): share, mean prediction, and L1 error over the bins."""
+    """Return {(network, class): texts} with share, mean prediction, and L1 error over the bins."""
     rows: text_tables.Rows = {}
     for (network, j), part in frame.groupby(["network", "class"], sort=False):
         weight, gap = part["count"] / part["count"].sum(), (part["mean"] - part["share"]).abs()

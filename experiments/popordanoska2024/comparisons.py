@@ -14,20 +14,20 @@ from harness.evaluation import items, text_tables
 def gap(records: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """Return |bias of the first estimator| - |bias of the second| on the same samples.
 
-    It is positive where the second is closer to the truth.
+    The difference is positive where the second estimator is closer to the truth.
 
     Parameters
     ----------
     records : DataFrame
-        Records of one estimand that hold a number and the truth.
+        Records of one estimand that have a number and the truth.
     first, second : str
         Ids of the estimators.
 
     Returns
     -------
     DataFrame
-        By (problem, n): gap, and se, the standard error of the paired difference over the
-        replications.
+        Indexed by problem and n. Columns: gap, and se, the standard error of the paired difference
+        over the replications.
     """
     errors = records.assign(error=records["value"] - records["truth"])
     wide = errors.pivot(index=["problem", "n", "rep"], columns="estimator", values="error")
@@ -48,13 +48,17 @@ def rank_agreement(
     Parameters
     ----------
     ranks : DataFrame
-        With the column `rank`: the rank of each row of the columns `index` among those of the same
-        metric (column `metric`) and the same value of `by`.
+        Has the column `rank`. It ranks the rows (identified by the columns `index`) that share the
+        metric and the value of `by`.
+    by : str
+        Column that separates the correlations, such as the network.
+    metric : str
+        Column with the name of the metric.
 
     Returns
     -------
     DataFrame
-        Indexed by `by`, a column per metric.
+        Indexed by the values of `by`, with a column per metric.
 
     Examples
     --------
@@ -71,9 +75,10 @@ def rank_agreement(
 
 
 def pareto(points: np.ndarray) -> np.ndarray:
-    """Return the mask of the points (n, d) that no other point betters; less is better.
+    """Return the mask of the Pareto optimal points of an array (n, d), where less is better.
 
-    A point is bettered if another is nowhere worse and somewhere better.
+    A point is Pareto optimal if no other point is at least as good in all columns and better in
+    one.
 
     Examples
     --------
@@ -86,7 +91,7 @@ def pareto(points: np.ndarray) -> np.ndarray:
 
 
 def ranked(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return the names, each once, in the order of `known`; others follow as they come."""
+    """Return the names without duplicates, in the order of `known`, and then the others."""
     places = {name: i for i, name in enumerate(dict.fromkeys(known))}
     return sorted(dict.fromkeys(names), key=lambda name: places.get(name, len(places)))
 
@@ -97,18 +102,18 @@ def columns(
     shown: Mapping[str, Sequence[Any]],
     into: text_tables.Rows | None = None,
 ) -> text_tables.Rows:
-    """Return rows of a table as `text_tables.entries` does, several columns at once, row by row.
+    """Return the rows of a table, with several columns filled from one frame.
 
     Parameters
     ----------
     frame, into
         As for `text_tables.entries`.
     index : sequence of str
-        One per level: a column of the frame, whose values are taken as they are, or a format over
-        the columns.
+        One entry per level of the key of a row. It is a column of the frame, or a format over its
+        columns.
     shown : mapping
-        {format of the table's column: (value, error, digits)} in their order: columns of the frame.
-        The error may be None, and the digits may be left out (4).
+        {format of the table's column: (value, error, digits)}. Value and error name columns of the
+        frame. The error may be None, and digits may be left out (then 4).
 
     Examples
     --------
@@ -129,12 +134,16 @@ def columns(
 def answers_or_reason(
     ours: pd.DataFrame, records: pd.DataFrame, settings: Settings, otherwise: str | None = None
 ) -> pd.DataFrame:
-    """Return `items.answers` of numbers that are computed from files.
+    """Return `items.answers` for numbers that are computed from files of predictions.
 
-    settings.reasons["data"] says why ours are of something else. Reported numbers that `ours` lacks
-    are answered by the first of: the reason of the first lost cell (if there is no number at all),
-    `otherwise`, settings.reasons["absent"], the other data, or the command that lists the missing
-    files.
+    settings.reasons["data"] says why our numbers are of other data than the paper's. A reported
+    number without one of ours gets the first of these reasons that exists:
+
+    1. the reason of the first cell without a number, if no cell has one;
+    2. `otherwise`;
+    3. settings.reasons["absent"];
+    4. that our data are others;
+    5. the command that lists the missing files.
     """
     data, absent = (settings.reasons.get(name) for name in ("data", "absent"))
     reason = None if len(ours) else items.first_reason(records)

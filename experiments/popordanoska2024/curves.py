@@ -1,9 +1,9 @@
-"""Helpers for items on simulated and real predictions: unit, curves over n, rows to compare.
+"""Numbers of the simulated and the real predictions, in the authors' unit.
 
-Unit. The authors write one class as two columns, (1 - g, g). Their squared error of a class is
-therefore twice our estimand `l2_squared`, and so is their sharpness. Their refinement, -mean F(r)
-with F(r) = r^2 + (1 - r)^2, is twice ours minus 1. KL is the same on one column and on two.
-Everything in this folder is shown in their unit.
+The authors write the predicted probability g of a class as two columns (1 - g, g). So their squared
+error of a class is twice our estimand `l2_squared`, and so is their sharpness. Their refinement is
+twice ours minus 1: it is -mean F(r) with F(r) = r^2 + (1 - r)^2, where r estimates the probability
+of the class. KL is the same on one column and on two. All pages of this paper are in their unit.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ AGAIN, THEIRS = "authors' code, run again", "authors' ground truth"
 
 
 def in_two_columns(records):
-    """Convert the values and truths of records to the authors' unit, except canonical ones."""
+    """Return records with values and truths in the authors' unit (canonical ones unchanged)."""
     frame = records.copy()
     for estimand, (factor, shift) in UNIT.items():
         mine = frame["estimand"].eq(estimand) & frame["notion"].ne("canonical")
@@ -44,10 +44,10 @@ def in_two_columns(records):
 
 
 def numbers(records, settings, estimands=tuple(SHORT)):
-    """Return items.evaluated of these estimands in the authors' unit.
+    """Return `items.evaluated` of some estimands, in the authors' unit.
 
-    Additional columns: `short`, the names of the estimands; `relative`, the bias in per cent of the
-    truth, with its error; and `theirs`, the authors' ground truth.
+    Further columns: `short`, the name of the estimand; `relative`, the bias in per cent of the
+    truth, with the error `relative_se`; and `theirs`, the ground truth as the authors compute it.
     """
     table = items.evaluated(
         in_two_columns(records[records["estimator"].ne(VECTOR)]), settings, estimands
@@ -66,9 +66,9 @@ def numbers(records, settings, estimands=tuple(SHORT)):
 
 
 def of_vector(records, settings):
-    """Return the authors' ground truth by problem and estimand (index).
+    """Return the ground truth as the authors compute it, indexed by problem and estimand.
 
-    Columns: value, error, short, model, keys.
+    The columns are value, error, short, model and keys.
     """
     fine = items.values(records[records["estimator"].eq(VECTOR)], settings, SHORT).drop_duplicates(
         ["problem", "estimand"]
@@ -81,7 +81,7 @@ def of_vector(records, settings):
 
 
 def summary(records, settings):
-    """Return evaluate() in the authors' unit, with labels next to the ids."""
+    """Return `evaluate` in the authors' unit, with labels beside the ids."""
     frame = evaluate(in_two_columns(records))
     for group in ("estimator", "problem"):
         frame.insert(0, f"{group}_label", [label(settings, group, name) for name in frame[group]])
@@ -90,10 +90,16 @@ def summary(records, settings):
 
 
 def marks(ax, part, settings, item, column="{column}, {short}", looks=None, apart=None):
-    """Draw reported numbers of the problems and estimators of `part` as open grey marks.
+    """Draw the reported numbers of the problems and estimators of `part` as open grey marks.
 
-    They are slightly to the right of their n. `looks` is {label of a problem or estimator: style of
-    its marks}; `apart` is {label: factor of n}.
+    They are slightly to the right of their n.
+
+    Parameters
+    ----------
+    looks : mapping, optional
+        {label of a problem or estimator: style of its marks}.
+    apart : mapping, optional
+        {label: factor of n}, so that lines that lie close stand side by side.
     """
     estimates = items.printed(settings, item)
     estimates[["model", "n"]] = estimates["row"].str.extract(r"^(.*), n = (\d+)$")
@@ -117,14 +123,14 @@ def marks(ax, part, settings, item, column="{column}, {short}", looks=None, apar
 
 
 def titles(settings, group, names):
-    """Return {id: label} of problems or estimators, with 'k =' in italics."""
+    """Return {id: label} of problems or estimators, with the k of 'k =' in italics."""
     return {name: label(settings, group, name).replace("k =", "$k$ =") for name in names}
 
 
 def reproduced_rows(records, settings, column="{column}, {short}", value="mean"):
-    """Return our numbers in the authors' unit, rows '<problem label>, n = <n>'.
+    """Return our numbers in the authors' unit, in rows '<problem label>, n = <n>'.
 
-    Columns are '<estimator label>, <estimand>'. Cells without a number leave their reason.
+    The columns are '<estimator label>, <estimand>'. A cell without a number leaves its reason.
     """
     row, lost = "{model}, n = {n}", records[records["estimator"].ne(VECTOR)]
     columns = [column.replace("{short}", name) for name in SHORT.values()]

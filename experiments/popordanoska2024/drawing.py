@@ -23,8 +23,8 @@ def lines(
 ) -> None:
     """Draw a curve for each value of the column `by`.
 
-    `names` lists the values, or maps each to its text in the legend or to a dict of its style.
-    `first` is the position of the first style. Other `how` goes to `panels.curve`.
+    `names` lists the values, or maps each value to its text in the legend or to its style. The
+    keyword `first` is the position of the first style. Other keywords go to `panels.curve`.
     """
     texts = names if isinstance(names, Mapping) else {name: name for name in names}
     for i, (name, text) in enumerate(texts.items(), how.pop("first", 0)):
@@ -45,25 +45,25 @@ def facets(
     how: Mapping[str, Any] | None = None,
     **more,
 ):
-    """Draw one panel for each pair of values of two columns, with the `lines` of a third column.
+    """Draw one panel for each pair of values of two columns, with a line per value of a third.
 
     Parameters
     ----------
     frame : DataFrame
         As for `panels.curve`.
     rows, columns : (str, mapping)
-        Column of the frame, and {value: label}. The label is the y label of a row or the title of
-        a column. A value that the frame lacks leaves an empty panel.
+        A column of the frame, and {value: label}. The label is the y label of a row of panels, or
+        the title of a column. A value that the frame lacks leaves an empty panel.
     by, names
         As for `lines`.
     height : float
-        Inches, of the whole figure.
+        Height of the figure in inches.
     truth : bool
         Draw `panels.truth_line`.
     how : mapping, optional
-        Passed to `lines`: x, value, error, log ...
+        Keywords for `lines`, such as x, value, error and log.
     **more
-        Passed to `panels.grid`.
+        Keywords for `panels.grid`.
 
     Returns
     -------
@@ -85,9 +85,10 @@ def facets(
 
 
 def by_size(ax, part: pd.DataFrame, by: str, names: Sequence[str], scale: float = 1.0) -> None:
-    """Draw a row of marks per name, one for each of two sample sizes, open at the smaller one.
+    """Draw a row per name with a mark for each of two sample sizes; that of the smaller is open.
 
-    Adds `panels.truth_line`. A name that the column `by` lacks is marked "no estimate".
+    The truth is drawn by `panels.truth_line`. A name that the column `by` lacks is marked "no
+    estimate".
     """
     for j, (n, rows) in enumerate(part.groupby("n")):
         heights = rows[by].map(list(names).index) + 0.28 * (j - 0.5)
@@ -99,7 +100,7 @@ def by_size(ax, part: pd.DataFrame, by: str, names: Sequence[str], scale: float 
 
 
 def zoom(ax, frame: pd.DataFrame, x: str, y: str, room: float = 0.06) -> None:
-    """Fit the axes to these points and their errors `<x>_se`, `<y>_se`, plus a margin of `room`."""
+    """Fit the axes to points and their errors `<x>_se` and `<y>_se`, with a margin of `room`."""
     for set_limits, name in ((ax.set_xlim, x), (ax.set_ylim, y)):
         values, se = frame[name], frame[f"{name}_se"].fillna(0.0)
         low, high = (values - se).min(), (values + se).max()
@@ -110,7 +111,7 @@ def zoom(ax, frame: pd.DataFrame, x: str, y: str, room: float = 0.06) -> None:
 def plane(
     ax, frame: pd.DataFrame, x: str, y: str, front: str, name: str, far: float, noun: str
 ) -> None:
-    """Draw points by two errors; join and name those of the Pareto front.
+    """Draw points by two errors, and join and name those of the Pareto front.
 
     Parameters
     ----------
@@ -118,10 +119,10 @@ def plane(
         One point per row: `x` and `y` with the errors `<x>_se` and `<y>_se`, the flag `front`
         (`comparisons.pareto`), and the number `name`.
     far : float
-        Points with more than `far` times the smallest value of either error are outside the axes,
-        unless they are of the front. The panel names them.
+        The axes end at `far` times the smallest value. Points beyond them are named in the panel,
+        and points of the front are always inside.
     noun : str
-        Singular noun for a point: "epoch".
+        Singular noun for a point, such as "epoch".
     """
     points = frame.sort_values(x)
     look = {"marker": "o", "markersize": 3.5, "linewidth": 0.8, "elinewidth": 0.5}

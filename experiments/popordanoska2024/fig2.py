@@ -1,8 +1,9 @@
 """Figure 2: KL calibration error on simulated data.
 
-(a) kernel against bins, (b) via the risk against direct, (c) bias over n. The class-wise numbers of
-the paper come from the kernel via the risk (eq. 14) with a bandwidth by n. (a) also has the squared
-error, for which bins beat the kernel from 3,000 samples on.
+(a) compares the kernel with bins, (b) the form via the risk with the direct form, and (c) shows the
+bias against n. The paper's numbers are class-wise, from the kernel via the risk (equation 14), with
+a bandwidth that depends on n. (a) also has the squared error. There the bins are closer to the
+truth than the kernel from 3,000 samples on.
 """
 
 from harness.common import wording
@@ -28,12 +29,12 @@ CONTESTS = {
 
 
 def part_of(settings):
-    """Return fig2a, fig2b or fig2c."""
+    """Return the part of the figure that the experiment computes: fig2a, fig2b or fig2c."""
     return settings.compare[0].split("_")[0]
 
 
 def render(records, settings):
-    """Draw (a) a panel per estimand, (b) a panel per problem, (c) the bias per estimator."""
+    """Draw a panel per estimand (a), a panel per problem (b), or the bias per estimator (c)."""
     frame, which = curves.numbers(records, settings), part_of(settings)
     frame = frame[frame["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
     shown = [
@@ -87,9 +88,10 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows by k and n: truth, estimates and the advantage of the second of two estimators.
+    """Return a table with a row per problem and n: truth, estimates and differences of bias.
 
-    The advantage is the difference of their |bias|. (c) has the bias, also in %.
+    A difference is |bias| of one estimator minus |bias| of another, on the same samples. For (c)
+    the bias takes the place of the estimates, also in %.
     """
     which = part_of(settings)
     frame = items.in_order(curves.numbers(records, settings), settings, "problem")
@@ -117,7 +119,7 @@ def table(records, settings):
 def reproduced(records, settings):
     """Return our estimates, or biases for (c).
 
-    They are compared with the authors' code and an independent implementation.
+    They are compared with numbers of the authors' code and of an independent implementation.
     """
     bias = ("{column}, bias of {short}", "bias") if part_of(settings) == "fig2c" else ()
     return items.answers(curves.reproduced_rows(records, settings, *bias), settings)

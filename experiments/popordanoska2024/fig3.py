@@ -1,7 +1,7 @@
 """Figure 3: accuracy and L2 sharpness of the hidden layers during training.
 
-Sharpness is the variance of E[Y | layer], so it cannot rise from layer to layer: layer 1 >= 2 >= 3
->= 4 (>= the output). Estimates need not obey this; the table counts how often they do.
+Sharpness is the variance of E[Y given the layer]. So it cannot rise from layer to layer: layer 1 >=
+2 >= 3 >= 4 >= the output. Estimates need not obey this, and the table counts how often they do.
 """
 
 import numpy as np
@@ -24,9 +24,9 @@ ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{ep
 
 
 def measured(records, settings):
-    """Return the numbers, the mean sharpness, and the accuracy in percent by epoch.
+    """Return the numbers, the mean sharpness, and the mean accuracy in percent by epoch.
 
-    The sharpness is by estimator, epoch, layer and estimand.
+    The mean sharpness is by estimator, epoch, layer and estimand.
     """
     frame = networks.estimates(records, settings, "canonical")
     frame = frame[frame["layer"].isin(list(NAMES))]
@@ -40,10 +40,10 @@ def measured(records, settings):
 
 
 def render(records, settings):
-    """Draw the accuracy, a panel per estimator, and a panel of the paper's curves.
+    """Draw a panel of the accuracy, a panel of the sharpness per estimator, and the paper's curves.
 
-    Mean and standard error over the seeds, against the steps of gradient descent in units of the
-    paper's epochs.
+    Points are means with standard errors over the networks, against the number of steps of gradient
+    descent. The unit of the x axis is an epoch of the paper.
     """
     _, sharpness, accuracy = measured(records, settings)
     if not len(sharpness):
@@ -84,7 +84,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return accuracy, sharpness and counts of falling sharpness, by estimator and epoch."""
+    """Return a table by estimator and epoch: accuracy, sharpness and counts of falling sharpness."""
     (frame, sharpness, accuracy), rows = measured(records, settings), {}
     falls = falling(frame)
     for column in items.labels(settings, "estimator", sharpness["column"]):
@@ -111,7 +111,7 @@ def table(records, settings):
 
 
 def falling(frame):
-    """Return the sharpness of every layer, and `falls`: layer 1 >= 2 >= 3 >= 4."""
+    """Return the sharpness of every layer, and `falls`: true if layer 1 >= 2 >= 3 >= 4."""
     wide = networks.of(frame, L2).pivot(
         index=["column", "network", "seed", "epoch"], columns="layer", values="value"
     )
@@ -120,9 +120,10 @@ def falling(frame):
 
 
 def reproduced(records, settings):
-    """Return our numbers; the paper's are of one run.
+    """Return our numbers. The paper's are of one network.
 
-    Our error is that of the difference of one more run from our mean, sd sqrt(1 + 1 / seeds).
+    The error is that of the difference between one more network and our mean: sd sqrt(1 + 1 /
+    seeds).
     """
     _, *frame = measured(records, settings)
     sharpness, accuracy = (f.assign(error=f["sd"] * np.sqrt(1.0 + 1.0 / f["reps"])) for f in frame)

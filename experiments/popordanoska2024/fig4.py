@@ -1,8 +1,8 @@
-"""Figure 4: squared L2 and KL calibration error and relative bias, 2, 5 and 10 classes.
+"""Figure 4: squared L2 and KL calibration error and relative bias, for 2, 5 and 10 classes.
 
-The class-wise error compares g_j with E[Y_j given g_j]. The authors' ground truth (TruthOfVector)
-compares it with E[Y_j given the whole vector], which is larger for more than two classes (Jensen).
-Relative bias is against the former.
+The class-wise error compares the prediction g_j of class j with E[Y_j given g_j]. The ground truth
+of the authors' code (TruthOfVector) compares g_j with E[Y_j given the whole vector]. It is larger
+for more than two classes (Jensen). The relative bias here is against the class-wise error.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ ROWS = ("l2_squared", "kl")
 def render(records, settings):
     """Draw the errors by number of classes, and the relative bias.
 
-    Full lines: via the risk. Broken lines: direct.
+    Full lines are the form via the risk, broken lines the direct form.
     """
     frame, titles = (
         curves.numbers(records, settings),
@@ -72,7 +72,10 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (estimand, k, n): true value, authors' ground truth, estimates, relative bias."""
+    """Return a table by estimand, number of classes k and n.
+
+    It has the true value, the authors' ground truth, the estimates and the relative bias.
+    """
     frame = items.in_orders(
         curves.numbers(records, settings), {"estimand": ROWS, "problem": settings.problem}
     )

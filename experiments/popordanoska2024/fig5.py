@@ -1,8 +1,8 @@
-"""Figure 5: calibration error of networks and its bias against the number of test images.
+"""Figure 5: calibration error of networks and its bias, against the number of test images.
 
-The bandwidth is 0.02. The paper uses the same estimator on all images as the truth, so its bias is
-0 at the last n by construction. On simulated data with a known truth, the bias against the
-estimator's own last value vanishes but that against the truth does not.
+The bandwidth is 0.02. The paper takes the estimate on all images for the truth, so that its bias is
+0 at the largest n by construction. Simulated data with a known truth show the difference: the
+distance from the estimate at the largest n vanishes, and that from the truth does not.
 """
 
 import pandas as pd
@@ -23,10 +23,9 @@ METRICS = {"kl": "CE_KL, relative bias", "l2_squared": "CE_2^2, relative bias"}
 
 
 def measured(records, settings):
-    """Return curves.numbers with `own` and `drift`.
+    """Return `curves.numbers` with the columns `own`, `drift` and the error of `drift`.
 
-    `own` is the mean at the estimator's largest n; `drift` (%) is the distance from it, with its
-    error.
+    `own` is the mean of the estimator at its largest n. `drift` is the distance from `own` in %.
     """
     frame = curves.numbers(records, settings)
     last = (
@@ -42,7 +41,7 @@ def measured(records, settings):
 
 
 def render(records, settings):
-    """Draw estimates, their distance from their own last value, and from a known truth."""
+    """Draw the estimates, and their distances from the value at the largest n and from the truth."""
     frame = items.in_order(measured(records, settings), settings, "problem")
     if not len(frame):
         return panels.nothing(networks.NO_FILES)
@@ -75,9 +74,10 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return both errors by problem, estimator and n, with two distances.
+    """Return a table by problem, estimator and n, with both estimands and two distances.
 
-    The distances are from the estimator's own last value, and from the truth if it is known.
+    One distance is that from the estimator's value at the largest n. The other is that from the
+    truth, if it is known.
     """
     frame = measured(records, settings)
     frame = items.in_order(frame.sort_values(["column", "n"], kind="stable"), settings, "problem")
@@ -94,7 +94,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return the one number that the figure states: no bias if the truth is the estimate itself."""
+    """Return the number that the figure implies: bias 0 where the truth is the estimate itself."""
     frame = measured(records, settings)
     frame = frame[frame["estimator"].eq(RISK) & frame["truth"].isna() & frame["n"].eq(10000)]
     last = items.means(frame.assign(drift=frame["drift"].abs()), ["estimand"], "drift")

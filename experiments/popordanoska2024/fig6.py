@@ -1,8 +1,8 @@
 """Figure 6: log-loss, accuracy, KL calibration error and refinement during over-training.
 
-The log-loss is the sum of the calibration error and the refinement (via the risk also for
-estimates). The paper smooths the curves of one network; here they are means over networks without
-smoothing. There are two classes.
+The log-loss is the sum of the calibration error and the refinement. Estimates via the risk have the
+same property. The paper draws one network, with smoothed curves. Here the curves are means over
+networks, without smoothing. There are two classes.
 """
 
 import pandas as pd
@@ -36,9 +36,9 @@ CHANGES = {  # column of `changes`: of the table, its digits, and the row beside
 
 
 def measured(records, settings):
-    """Return the numbers of the records.
+    """Return the numbers of the records, with a refinement for every estimator.
 
-    If an estimator gives only a calibration error, its refinement is the log-loss minus that.
+    If an estimator gives only a calibration error, its refinement is the log-loss minus that error.
     """
     frame = networks.estimates(records, settings, "binary")
     loss, split = (
@@ -53,10 +53,10 @@ def measured(records, settings):
 
 
 def render(records, settings):
-    """Draw loss and accuracy of both parts, and calibration error and refinement.
+    """Draw log-loss and accuracy of training and validation, and the two parts of the log-loss.
 
-    The latter are of the validation part by every estimator. The vertical line is the epoch of the
-    smallest mean validation loss.
+    The parts are calibration error and refinement on validation images, by every estimator. The
+    vertical line is the epoch of the smallest mean validation loss.
     """
     frame = measured(records, settings)
     if not len(of(frame, "logloss")):
@@ -82,10 +82,11 @@ def render(records, settings):
 
 
 def changes(records, settings):
-    """Return epochs of minima and later rises, per estimator and seed, on the validation part.
+    """Return two epochs and three rises by estimator and seed, on validation images.
 
-    The epochs are those of the smallest log-loss and the smallest calibration error. Log-loss,
-    calibration error and refinement rise from the former to the last epoch.
+    The epochs are those of the smallest log-loss and of the smallest calibration error. The rises
+    are those of log-loss, calibration error and refinement, from the epoch of the smallest log-loss
+    to the last.
     """
     frame, rows = measured(records, settings), []
     frame = frame[frame["part"].eq("val")]
@@ -106,10 +107,10 @@ def changes(records, settings):
 
 
 def table(records, settings):
-    """Return `changes` by estimator.
+    """Return the means of `changes` by estimator.
 
-    The first error, of a network that gives 1/2 for everything, is small too and may be the
-    smallest.
+    An untrained network that predicts 1/2 everywhere has a small calibration error too. So its
+    epoch may be that of the smallest error.
     """
     frame, rows = changes(records, settings), {}
     for name, (text, digits, _) in CHANGES.items():

@@ -1,6 +1,7 @@
 """Figure 7: snapshots of training by classification error and KL calibration error.
 
-The Pareto front has the snapshots that no other one beats in both.
+A snapshot is on the Pareto front if no other one is at least as good in both errors and better in
+one.
 """
 
 import numpy as np
@@ -15,10 +16,11 @@ ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]
 
 
 def snapshots(records, settings):
-    """Return column, epoch, error (percent) and ce (nats), means over the seeds.
+    """Return one row per estimator and epoch, with means over the seeds on validation images.
 
-    error_se and ce_se are standard errors; the part is validation. `front` is true if no other
-    snapshot is at least as good in both and better in one.
+    The columns are column (the estimator's label), epoch, error (the classification error in
+    percent) and ce (the calibration error in nats), with the standard errors error_se and ce_se.
+    `front` is true on the Pareto front.
     """
     frame = networks.estimates(records, settings, "classwise")
     frame = frame[frame["part"].eq("val")].sort_values("epoch", kind="stable")
@@ -40,9 +42,9 @@ def snapshots(records, settings):
 
 
 def render(records, settings):
-    """Draw one panel per estimator: means and standard errors over the seeds.
+    """Draw a panel per estimator, with means and standard errors over the seeds.
 
-    The Pareto front is orange, with the epochs.
+    The Pareto front is orange, and its epochs are named.
     """
     frame = snapshots(records, settings)
     if not len(frame):
@@ -57,7 +59,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (estimator, epoch): validation error, calibration error and the front."""
+    """Return a table by estimator and epoch: validation error, calibration error, and the front."""
     frame, key = snapshots(records, settings), ("{column}", "{epoch:g}")
     rows = comparisons.columns(
         frame, key, {ERROR: ("error", "error_se", 2), "KL calibration error": ("ce", "ce_se")}
@@ -69,7 +71,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Count the Pareto optimal snapshots; the paper draws the front and prints no number."""
+    """Return the numbers of Pareto optimal snapshots. The paper draws the front without numbers."""
     frame = snapshots(records, settings)
     count = items.means(frame, ["column"], "front").assign(
         front=lambda f: (f["mean"] * f["reps"]).round()

@@ -12,13 +12,13 @@ BINS, DIAGRAM = 10, "reliability10"
 
 
 def bins(records, settings):
-    """Return `class_diagrams.bins_of` with the column network."""
+    """Return `class_diagrams.bins_of`, with the label of the network in the column `network`."""
     fine = items.with_number(records, "l1", "classwise")
     return named(class_diagrams.bins_of(fine[fine["estimator"].eq(DIAGRAM)]), settings)
 
 
 def named(frame, settings):
-    """Add `network`: the label of the file, else of the network that its id names."""
+    """Add `network`: the label of the problem if it has one, else the network in its id."""
     ids = frame["problem"].astype(object)
     files = ids.isin(list(settings.labels.problem or {}))
     ids = ids.where(files, ids.str.extract(networks.IN_TRAINING)[1].fillna(ids))
@@ -26,7 +26,7 @@ def named(frame, settings):
 
 
 def render(records, settings):
-    """Draw one panel per class, with the networks below each other.
+    """Draw a panel per class, with the networks below each other.
 
     The share of the class in a bin is compared with the mean prediction of the bin.
     """
@@ -37,13 +37,13 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (network, class): share, mean prediction and L1 error over the ten bins."""
+    """Return a table by network and class: share, mean prediction and L1 error of the ten bins."""
     rows = class_diagrams.table(bins(records, settings))
     return networks.wide(rows, ["network", "class"], "class-wise: l1 over ten bins of equal width")
 
 
 def reproduced(records, settings):
-    """Return the mean over classes by the binned estimator; the paper prints no number."""
+    """Return the mean over the classes of the binned L1 error. The paper prints no number."""
     mine = named(
         items.values(records[records["estimator"].ne(DIAGRAM)], settings, "l1", "classwise"),
         settings,

@@ -1,4 +1,4 @@
-"""Recalibrate each half of the test rows on the other (networks without validation predictions)."""
+"""Recalibration of test rows in two halves, for networks without validation predictions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from harness.problems.base import Wrapper
 
 @dataclass(frozen=True)
 class RecalibratedHalves(Wrapper):
-    """Rows of a problem, each half recalibrated by a calibrator that was fitted on the other half.
+    """Rows of a problem, where each half is recalibrated by a map fitted on the other half.
 
         p_A = q_B(f_A),  p_B = q_A(f_B),  q_S = calibrator.fit(f_S, y_S)
 
-    A is the first half of a sample in random order, B the rest. Rows are divided by their sums, as
-    in harness.problems.Recalibrated. There is no truth.
+    f are the predictions and y the labels. A is the first half of a sample in random order, and B
+    the second. Rows are divided by their sums, as in harness.problems.Recalibrated. There is no
+    truth.
 
     Parameters
     ----------
@@ -49,9 +50,9 @@ class RecalibratedHalves(Wrapper):
 
 @dataclass(frozen=True)
 class HalvesOfFiles:
-    """Family of files of predictions, before and after recalibration of each half on the other.
+    """Family of files of predictions, before and after recalibration in halves.
 
-    Ids are `<name>/<network>` and `<name>/<network>/<method>`.
+    The ids are `<name>/<network>` and `<name>/<network>/<method>`.
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
-"""Records of networks, described by the ids of their problems.
-
-For recalibrated networks (`harness.problems.RecalibratedFiles`) a published variant of a method has
-a paper's id, and "relabelled" is the network with labels drawn from its predictions, a calibrated
-model. Networks in training come from `harness.problems.PredictionFiles`.
+"""Records of networks, whose problems have ids of two forms.
 
     <dataset and network>[_seed<s>][/test][<_ or /><method>[_<paper>]][/class<j>]
     <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]
+
+The first form is for recalibrated networks (`harness.problems.RecalibratedFiles`). A method with
+the id of a paper is the variant of that paper's code. The method "relabelled" has labels that are
+drawn from the predictions, which makes a calibrated model. The second form is for networks in
+training (`harness.problems.PredictionFiles`).
 """
 
 from __future__ import annotations
@@ -40,9 +41,10 @@ NO_FILES = "there are no files to draw; the page says how to get them"
 
 
 def recalibrated(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Add network (its label), method, variant and label_of_class from the problems' ids.
+    """Add the columns network (its label), method, variant and label_of_class.
 
-    variant is empty if there is no choice; label_of_class is -1 without a class.
+    They come from the ids of the problems. variant is empty if a method has only one, and
+    label_of_class is -1 if the id has no class.
     """
     rows = {}
     for problem in frame["problem"].unique():
@@ -61,12 +63,12 @@ def recalibrated(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def in_order(names: Iterable[str], settings: Settings) -> list[str]:
-    """Return the networks' labels in the order of settings.labels, others after them."""
+    """Return the labels of networks in the order of settings.labels, and then the others."""
     return comparisons.ranked(names, (settings.labels.problem or {}).values())
 
 
 def printed(settings: Settings, item: str) -> pd.DataFrame:
-    """Return the printed numbers of an item with network, method and variant.
+    """Return the printed numbers of an item, with network, method and variant.
 
     The printed standard errors are in `plus_minus`.
     """
@@ -81,9 +83,10 @@ def printed(settings: Settings, item: str) -> pd.DataFrame:
 def of_methods(
     rows: text_tables.Rows, settings: Settings, heading: str, first: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Return the table of texts by INDEX.
+    """Return a table of texts with a row per network, method and variant.
 
-    Networks are ordered as configured, methods as METHODS, published ones first.
+    Networks are in the order of the configuration, and methods in that of METHODS. Published
+    variants come first.
     """
     networks = in_order([key[0] for key in rows], settings)
     keys = sorted(
@@ -96,9 +99,9 @@ def of_methods(
 
 
 def rows_of(numbers: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> list[str]:
-    """Return the networks of both frames; those of one data set together, the paper's last.
+    """Return the names of the rows of a figure: our networks, and the paper's after them.
 
-    The data set is the part of a label before the comma.
+    Networks of one data set stand together. The data set is the part of a label before the comma.
     """
     names = [*in_order(numbers["network"], settings), *dict.fromkeys(paper["network"] + PAPERS)]
     sets = list(dict.fromkeys(name.split(", ")[0] for name in names))
@@ -110,7 +113,7 @@ def marks(
 ) -> None:
     """Draw a mark with its error per network and method, recalibrated as published.
 
-    Every network has a row. The printed numbers are open marks in separate rows. Rows alternate
+    Every network has a row. The printed numbers are open marks in rows of their own. Rows alternate
     between white and grey.
     """
     for i in range(0, len(names), 2):
@@ -130,10 +133,10 @@ def marks(
 
 
 def in_training(problems: Iterable[str]) -> pd.DataFrame:
-    """Parse the ids: a frame indexed by problem, with numbers for seed and epoch.
+    """Return the parts of ids of networks in training, a frame indexed by problem.
 
-    Missing parts of an id are missing values. Problems of absent files are left out, because their
-    cells carry the reason.
+    seed and epoch are numbers. A part that an id lacks is a missing value. Problems of absent files
+    are left out, because their cells carry the reason.
     """
     rows = {}
     for problem in dict.fromkeys(problems):
@@ -158,9 +161,9 @@ def in_training(problems: Iterable[str]) -> pd.DataFrame:
 
 
 def estimates(records: pd.DataFrame, settings: Settings, notion: str) -> pd.DataFrame:
-    """Return the numbers of one notion with the parts of the problems' ids.
+    """Return the numbers of one notion, with the parts of the ids of the problems.
 
-    `column` is the estimator's label. Accuracies are in percent.
+    `column` is the label of the estimator. Accuracies are in percent.
     """
     fine = items.values(records, settings, notion=notion)
     fine = fine[["key", "problem", "column", "estimand", "value"]].join(
@@ -172,7 +175,7 @@ def estimates(records: pd.DataFrame, settings: Settings, notion: str) -> pd.Data
 
 
 def of(numbers: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
-    """Return the rows of one estimand (and of one `part`, `column`, ...)."""
+    """Return the rows of one estimand, and of given values of further columns."""
     for name, wanted in {"estimand": estimand, **parts}.items():
         numbers = numbers[numbers[name].eq(wanted)]
     return numbers
@@ -181,6 +184,6 @@ def of(numbers: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
 def wide(
     rows: text_tables.Rows, levels: Sequence[str], heading: str, first: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Return text_tables.wide, with a note if there are no files."""
+    """Return `text_tables.wide`, with a note if there are no files."""
     texts = text_tables.wide(rows, levels, heading, first, "none: there are no files")
     return texts if len(levels) > 1 else texts.set_axis(texts.index.get_level_values(0))

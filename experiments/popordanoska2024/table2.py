@@ -1,9 +1,9 @@
 """Table 2: KL and squared L2 calibration error (x 100) before and after recalibration.
 
 Isotonic regression and temperature scaling are fitted on validation data. In brackets is the change
-of the mean in per cent. As published: class-wise, the kernel via the risk with bandwidth 0.02,
-squared errors on two columns. A perfectly calibrated model also has 1 to 2 (experiment
-popordanoska2024_as_published), so only differences between rows are informative.
+of the mean in per cent. The published estimates are class-wise, by the kernel via the risk with
+bandwidth 0.02, and with squared errors on two columns. A perfectly calibrated model gets 1 to 2 as
+well (experiment popordanoska2024_as_published). So only differences between rows tell something.
 """
 
 import numpy as np
@@ -41,9 +41,9 @@ def measured(records, settings):
 
 
 def render(records, settings):
-    """Draw KL and squared L2 of the published estimator, with a mark per method.
+    """Draw KL and squared L2 error of the published estimator, with a mark per method.
 
-    The printed numbers are open marks.
+    Open marks are the printed numbers.
     """
     frame, paper = measured(records, settings), networks.printed(settings, "table2")
     frame = frame[frame["estimator"].eq(PUBLISHED)]
@@ -62,7 +62,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (network, method, variant): means with changes, and the printed numbers."""
+    """Return a table by network, method and variant: means with changes, and printed numbers."""
 
     def ours(r):
         return wording.format_fixed(r.mean, r.se, 2) + (
@@ -94,7 +94,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return the published estimator's numbers on the published recalibrations.
+    """Return the numbers of the published estimator on the published recalibrations.
 
     Changes have no error.
     """

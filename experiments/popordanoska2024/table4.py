@@ -1,7 +1,7 @@
-"""Tables 3 and 4: accuracy, NLL and Brier score (x 100), before and after recalibration.
+"""Tables 3 and 4: accuracy, log-loss and Brier score (x 100), before and after recalibration.
 
-NLL and Brier score are of the whole vector (canonical notion): the mean of -log p_y and of sum_j
-(p_j - 1{y = j})^2.
+Log-loss and Brier score are of the whole vector p of probabilities (canonical notion). They are the
+means of -log p_y and of sum_j (p_j - 1{y = j})^2, where y is the class.
 """
 
 from harness.evaluation import items, text_tables
@@ -20,10 +20,10 @@ BY = [*networks.KEY, "estimand", "column"]
 
 
 def measured(records, settings):
-    """Return means over the seeds x 100, and a frame of undefined scores.
+    """Return means over the seeds x 100, and the numbers of seeds with an undefined score.
 
-    The former is by network, method, variant and estimand. The latter counts the `seeds` whose
-    score is undefined (an outcome had probability 0); a mean over the others would be of other
+    The means are by network, method, variant and estimand. A score is undefined if an outcome had
+    the probability 0. It has no mean then, because a mean over the other seeds would be of other
     networks.
     """
     lost = records[records["status"].eq("undefined") & records["estimand"].isin(list(COLUMNS))]
@@ -48,7 +48,7 @@ def printed(settings):
 
 
 def render(records, settings):
-    """Draw the networks by each score, with a mark per method; printed numbers are open marks.
+    """Draw the networks by each score, with a mark per method; open marks are printed numbers.
 
     Several scores have logarithmic axes. The accuracy is drawn as its distance from 100 %.
     """
@@ -80,7 +80,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (network, method, variant): the three scores, and the printed ones."""
+    """Return a table by network, method and variant: the three scores, and the printed ones."""
     frame, without = measured(records, settings)
     rows = text_tables.entries(frame, networks.INDEX, "{column}", digits=2)
     text_tables.entries(
@@ -98,7 +98,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return our numbers on the published recalibrations; Table 3 is Table 4's accuracy."""
+    """Return our numbers on the published recalibrations; Table 3 has the accuracies of Table 4."""
     frame = measured(records, settings)[0]
     ours = items.numbers(
         frame[frame["variant"].ne(networks.OURS)], "{network}, {method}", "{column}"

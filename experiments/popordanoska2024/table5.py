@@ -1,8 +1,8 @@
 """Table 5: calibration error of every class by three estimators, and the order of the classes.
 
-CE_KL x 100 and CE_2^2 x 1000 are by the kernel via the risk with bandwidth 0.02 (squared errors on
-two columns), CE_1 x 1000 by 15 bins. Rank 1 is the smallest error. The paper concludes that the
-three orders are similar.
+CE_KL (x 100) and CE_2^2 (x 1000) are by the kernel via the risk with bandwidth 0.02. The squared
+errors are on two columns. CE_1 (x 1000) is by 15 bins. Rank 1 is the smallest error. The paper
+concludes that the three orders of the classes are similar.
 """
 
 import numpy as np
@@ -36,9 +36,9 @@ PLACE = ["network", "label_of_class"]
 
 
 def measured(records, settings):
-    """Return means over the seeds and ranks by network, metric and class.
+    """Return means over the seeds and ranks, by network, metric and class.
 
-    Metrics of another estimator have its label.
+    A metric by another estimator than the paper's has that estimator's label in its name.
     """
     fine = networks.recalibrated(
         items.values(curves.in_two_columns(records), settings), settings
@@ -57,12 +57,12 @@ def measured(records, settings):
 
 
 def ranked(frame):
-    """Add the rank of each class among those of its network and metric."""
+    """Add the rank of each class among the classes of its network and metric."""
     return frame.assign(rank=frame.groupby(["network", "metric"])["mean"].rank())
 
 
 def printed(settings):
-    """Return the printed errors as in `measured`."""
+    """Return the printed errors, in the form of `measured`."""
     frame = items.printed(settings, "table5")
     frame = frame[~frame["column"].str.endswith("rank")]
     parts = frame["row"].str.extract(r"^(.*), class (\d+)$")
@@ -76,9 +76,9 @@ def printed(settings):
 
 
 def render(records, settings):
-    """Draw one column per network: the three errors of every class, with its rank above.
+    """Draw a column per network with the three errors of every class, and the rank above.
 
-    The printed numbers are open marks next to our most similar network.
+    Open marks are the printed numbers, beside our most similar network.
     """
     frame, theirs = measured(records, settings), printed(settings)
     frame, have = frame[frame["published"].eq(True)], set(frame["network"])
@@ -117,7 +117,10 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return rows (network, metric): values with ranks, and the correlation with CE_KL's ranks."""
+    """Return a table by network and metric: values with ranks, and the agreement with CE_KL.
+
+    The agreement is the rank correlation over the classes.
+    """
     rows = {}
     for frame, end in ((measured(records, settings), ""), (printed(settings), ", paper")):
         alike = comparisons.rank_agreement(frame, "network", ["label_of_class"], "metric", "CE_KL")
@@ -142,7 +145,7 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return the published estimators' numbers, and their ranks."""
+    """Return the numbers of the published estimators, and their ranks."""
     frame = measured(records, settings)
     frame, row = frame[frame["published"].eq(True)], "{network}, class {label_of_class}"
     ours = items.together(

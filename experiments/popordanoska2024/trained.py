@@ -1,7 +1,8 @@
-"""Table 2's protocol on networks that were trained again (`calharness data make cifar10_networks`).
+"""Table 2's protocol on networks that were trained again on CIFAR-10.
 
-We judge a number within the spread of the seeds, and only if at least two networks were trained
-for as many epochs as the paper's. We never judge rows by their digits alone: the images are JPEGs.
+`calharness data make cifar10_networks` trains them. A number is judged within the spread of the
+seeds, and only if at least two networks were trained for as many epochs as the paper's. It is never
+judged by its digits alone, because the images are JPEGs.
 """
 
 import re
@@ -18,7 +19,7 @@ EPOCHS = re.compile(r"_epochs(\d+)_seed")
 
 
 def reproduced(records, settings):
-    """Return the means over seeds, with the reason why they are not judged, if there is one."""
+    """Return the means over seeds, and why they are not judged, if there is a reason."""
     frame = table2.measured(records, settings)
     frame = frame[frame["estimator"].eq(table2.PUBLISHED) & frame["method"].ne("relabelled")]
     ours = items.together(

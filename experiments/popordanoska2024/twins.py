@@ -1,7 +1,8 @@
-"""Table 2 on all networks at hand that fit the description of the paper's (NOTES.md has the rule).
+"""Table 2 on all networks at hand that resemble the paper's (NOTES.md has the rule).
 
 The experiment computes the networks that fit by data, loss, architecture and accuracy. Of these,
-the networks stay whose CE_KL without recalibration is at least the smallest of Table 2.
+the pages keep the networks that are as miscalibrated as the paper's. Their CE_KL without
+recalibration is at least the smallest of Table 2.
 """
 
 import pandas as pd
@@ -39,7 +40,7 @@ def fitting(records, settings):
 
 
 def render(records, settings):
-    """Draw the networks that fit, with a mark per method; the printed numbers are open marks."""
+    """Draw the networks that fit, with a mark per method; open marks are the printed numbers."""
     return table2.render(fitting(records, settings), settings)
 
 
@@ -49,9 +50,10 @@ def table(records, settings):
 
 
 def differences(records, settings, estimand, worse, good):
-    """Return per network: the first method's error less the second's, in % of that before.
+    """Return the error after `worse` minus that after `good`, a row per network.
 
-    Columns: network, difference, keys. Recalibrated as published, in two columns.
+    `worse` and `good` are methods of recalibration, as published. The difference is in % of the
+    error before recalibration, in the authors' unit. The columns are network, difference and keys.
     """
     fine = curves.in_two_columns(items.with_number(fitting(records, settings), estimand))
     fine = networks.recalibrated(fine[fine["estimator"].eq(table2.PUBLISHED)], settings)
