@@ -84,7 +84,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return a table by estimator and epoch: accuracy, sharpness and counts of falling sharpness."""
+    """Return a table by estimator and epoch: accuracy, sharpness, counts of falling sharpness."""
     (frame, sharpness, accuracy), rows = measured(records, settings), {}
     falls = falling(frame)
     for column in items.labels(settings, "estimator", sharpness["column"]):

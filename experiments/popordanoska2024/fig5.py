@@ -41,7 +41,7 @@ def measured(records, settings):
 
 
 def render(records, settings):
-    """Draw the estimates, and their distances from the value at the largest n and from the truth."""
+    """Draw the estimates, and their distances from the value at the largest n and the truth."""
     frame = items.in_order(measured(records, settings), settings, "problem")
     if not len(frame):
         return panels.nothing(networks.NO_FILES)
