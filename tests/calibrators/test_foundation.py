@@ -449,7 +449,7 @@ def test_more_than_ten_classes(no_data, out):
 @each
 def test_a_call_without_weights_is_refused(no_data, name):
     with pytest.raises(
-        BadInputError, match=f"{KINDS[name].__name__} cannot run: no file foundation/"
+        BadInputError, match=f"{KINDS[name].__name__} cannot run: there is no file foundation/"
     ):
         harness.load_estimator(f"variational_{name}")(*sample(2, 20), rng())
 
@@ -459,7 +459,8 @@ def test_the_contract_does_not_apply_where_the_model_cannot_run(no_data, name):
     findings = check(f"variational_{name}")
     assert [f.item for f in findings] == list(ITEMS)
     assert all(
-        f.outcome == "not applicable" and "cannot run here: no file" in f.detail for f in findings
+        f.outcome == "not applicable" and "cannot run here: there is no file" in f.detail
+        for f in findings
     )
 
 

@@ -146,7 +146,7 @@ def test_class_names_of_a_file_are_matched_by_name(tmp_path, class_names, listed
 
 
 def test_class_names_without_a_column_are_refused(tmp_path):
-    with pytest.raises(BadInputError, match="class_names has cow, which has no column"):
+    with pytest.raises(BadInputError, match="class_names has cow, but no column has this name"):
         data_of(
             tmp_path,
             TURNED.add_prefix("p_"),

@@ -469,7 +469,8 @@ def test_two_problems_of_one_id_are_refused(tiny):
     settings = compose(family(tiny))
     settings.problem["other"] = dict(settings.problem["tabular_oof"])
     with pytest.raises(
-        BadInputError, match="problem 'amount/0/A_1' comes from two of tabular_oof, other"
+        BadInputError,
+        match="problem 'amount/0/A_1' is selected twice, by two of tabular_oof, other",
     ):
         plan(settings)
 
