@@ -46,7 +46,7 @@ def calibrated_vectors(n, seed=0):
 
 
 def apart(a, b):
-    """Different by more than the order of a sum or the processor could make them."""
+    """Return True if arrays differ by more than the order of a sum or the processor can explain."""
     return np.abs(a - b).max() > 1e-4
 
 
@@ -167,8 +167,10 @@ def test_the_library_agrees_on_vectors():
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypatch):
-    """What the scaling gets is q of models that never saw the sample, beside the sample's own
-    label, each sample once."""
+    """The scaling is fitted on pairs (q, label), one for each sample.
+
+    The q of a sample comes from a model that never saw the sample.
+    """
     p, y = scalars(90) if k == 2 else vectors(90)
     seen = []
 
@@ -196,8 +198,9 @@ def test_the_scaling_is_fitted_on_held_out_probabilities(calibrator, k, monkeypa
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_held_out_labels_choose_the_number_of_trees_and_nothing_else(calibrator, k):
-    """With a single tree there is nothing to choose: the held-out probabilities do not know the
-    held-out labels."""
+    """A single tree leaves no choice, so that held-out probabilities do not depend on held-out
+    labels.
+    """
     p, y = scalars(400) if k == 2 else vectors(400)
     z, fold, single = calibrator.start(p), np.arange(400) % 2, replace(calibrator, iterations=1)
     other = np.where(fold == 0, (y + 1) % k, y)
@@ -210,8 +213,9 @@ def test_held_out_labels_choose_the_number_of_trees_and_nothing_else(calibrator,
 
 @either
 def test_early_stopping_stops(kind):
-    """LightGBM: 'patience' rounds after the best; CatBoost the same. The model keeps the trees up
-    to the best round."""
+    """Boosting stops `patience` rounds after the best round, and keeps the trees up to the best
+    round.
+    """
     p, y = scalars(300)
     fold = assign_folds(y, 3, True, 0)
     for patience in (1, 5):
@@ -280,8 +284,10 @@ def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
 
 
 def test_without_samples_to_split_a_cold_start_is_the_share():
-    """Constant p, CatBoost: log-odds of the share smoothed by one sample of the uniform; each half
-    learns from the other's."""
+    """CatBoost on constant p gives the share of ones, smoothed by one sample of the uniform law.
+
+    Each half learns from the labels of the other half.
+    """
     p, y = np.full(8, 0.3), np.array([1, 0, 0, 0, 1, 1, 1, 0])
     fold = np.repeat([0, 1], 4)
     result = [q for _, q, _ in CatBoost(iterations=2).models(p, y, None, fold, 0)]
@@ -313,7 +319,10 @@ SCALAR_EDGES = {
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 10])
 @pytest.mark.parametrize("k", [2, 3])
 def test_few_samples(calibrator, n, k):
-    """Fewer than inner folds. Two samples, of which inner models see one, teach nothing."""
+    """There are fewer samples than inner folds.
+
+    Of two samples each inner model sees one, so that nothing is learned.
+    """
     p, y = scalars(n) if k == 2 else vectors(n)
     x = np.array([0.0, 0.2, 1.0]) if k == 2 else np.vstack([np.eye(3), [[0.2, 0.3, 0.5]]])
     q = replace(calibrator, inner_folds=8).fit(p, y, rng())(x)
@@ -327,7 +336,7 @@ def test_few_samples(calibrator, n, k):
 @every
 @pytest.mark.parametrize("edge", SCALAR_EDGES)
 def test_edges_of_scalars_are_probabilities(calibrator, edge):
-    """The mixture of the scaling keeps them from 0 and 1."""
+    """The mixture with the uniform law keeps q away from 0 and 1."""
     x = np.array([0.0, 5e-324, 0.3, 0.5, 1 - 2**-53, 1.0])
     q = calibrator.fit(*SCALAR_EDGES[edge], rng())(x)
     assert_probabilities(q, x, 0.5 / 81 * (1 - 1e-6))
@@ -380,8 +389,10 @@ def test_a_tree_of_catboost_never_sees_no_sample(subsample):
 @every
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_same_seed_gives_the_same_bits(calibrator, k):
-    """And another seed another model: 150 samples in each inner fold are enough for LightGBM's
-    leaves of 40 to split."""
+    """Another seed gives another model.
+
+    Each inner fold has 150 samples, which LightGBM's leaves of 40 samples can split.
+    """
     p, y = scalars(300) if k == 2 else calibrated_vectors(300)
     kept = p.copy(), y.copy()
     for make in (lambda: 7, lambda: rng(7)):
@@ -394,7 +405,7 @@ def test_the_same_seed_gives_the_same_bits(calibrator, k):
 
 @every
 def test_a_fixed_seed_leaves_the_inner_folds_to_chance(calibrator):
-    """Those of the authors are fixed as well."""
+    """The authors' calibrators fix their inner folds as well."""
     p, y = scalars(300)
     fixed = replace(calibrator, seed=0)
     first, other = fixed.fit(p, y, rng(1))(p), fixed.fit(p, y, 2)(p)
@@ -431,8 +442,7 @@ def test_a_fit_leaves_no_file_no_output_and_no_global_state(
 
 
 def test_models_run_on_one_thread(monkeypatch):
-    """Parallel at one level only, the cells; a second thread would also change the last bits of
-    sums."""
+    """Only cells run in parallel. A second thread would also change the last bits of sums."""
     import catboost
     import lightgbm
 

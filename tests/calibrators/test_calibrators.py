@@ -105,9 +105,10 @@ def test_isotonic_is_uniform_where_every_class_has_zero():
 
 @pytest.mark.parametrize("beta", [0.4, 1.0, 4.0])
 def test_temperature_recovers_a_known_beta(beta):
-    """With y replaced by its expectation (each p taken 1,000 times with the right share of ones)
-    the optimum is beta itself; rounding the share moves it by less than 1e-3. Bisection leaves 32 /
-    2^31."""
+    """Each p occurs 1,000 times with the share of ones of sigma(beta logit p).
+
+    The optimum is then beta. Rounding of the share moves it by less than 1e-3.
+    """
     p = np.linspace(0.02, 0.98, 97)
     ones = np.round(1000 * expit(beta * logit(p))).astype(int)
     y = np.concatenate([np.repeat([1, 0], [k, 1000 - k]) for k in ones])
@@ -138,8 +139,10 @@ def test_temperature_equals_the_authors():
 
 
 def plain_temperature(p, y):
-    """(beta of 30 bisections of log beta on [-16, 16], each by the sign of the gradient, and what
-    they give)."""
+    """Return beta, and the map at p, by 30 bisections of log beta on [-16, 16].
+
+    Each bisection takes the half that the sign of the gradient gives.
+    """
     if p.ndim == 1:
         z = logits.log_odds(p)
         target = float((z * y).mean())
@@ -171,8 +174,10 @@ def bits_of_temperature(p, y):
     st.integers(0, 10**6),
 )
 def test_temperature_is_the_plain_bisection_to_the_last_bit(n, k, alpha, log_beta, seed):
-    """Newton's method only spares gradients. Labels of every temperature, so that optima lie
-    anywhere in the range and beyond."""
+    """Newton's method saves gradients and changes no bit of the result.
+
+    The labels have temperatures inside and outside the range of the bisection.
+    """
     r = rng(seed)
     if k == 1:
         p = r.beta(alpha, alpha, n)
@@ -190,15 +195,16 @@ NASTY = [0.0, 1.0, 0.5, 0.25, 0.75, 5e-324, 1e-300, 1 - 2**-53, 0.5 + 2**-50, 1e
 
 @given(st.lists(st.tuples(st.sampled_from(NASTY), st.integers(0, 1)), min_size=1, max_size=12))
 def test_temperature_is_the_plain_bisection_where_gradients_vanish(pairs):
-    """Saturated, separable, constant, and flat: no root, a root at infinity, or many."""
+    """Saturated, separable, constant and flat samples have no root, a root at infinity, or many
+    roots.
+    """
     p, y = np.array([p for p, _ in pairs]), np.array([y for _, y in pairs])
     bits_of_temperature(p, y)
     bits_of_temperature(np.column_stack([1 - p, p]), y)
 
 
 def test_temperature_computes_few_gradients(monkeypatch):
-    """30 bisections would cost 30 gradients. Newton's method and the bisections near its root cost
-    about ten."""
+    """Bisection alone would compute 30 gradients. Newton's method needs about ten."""
     asked = []
     p = rng(1).beta(0.5, 0.5, 2000)
     y = (rng(2).random(2000) < expit(0.4 * logit(p))).astype(int)
@@ -215,8 +221,10 @@ FORESTS = [RandomForest(20), ExtraTrees(20)]
 @pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
 @pytest.mark.parametrize("k", [2, 3])
 def test_forests_are_those_of_scikit_learn(calibrator, k):
-    """With its defaults; the seed is the calibrator's own, else the integer, else drawn from the
-    stream."""
+    """The forests have scikit-learn's defaults.
+
+    The seed is the field `seed`, or else the given integer, or else a draw from the given stream.
+    """
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
     kind = RandomForestClassifier if isinstance(calibrator, RandomForest) else ExtraTreesClassifier
@@ -292,8 +300,10 @@ POINTS = {
 @pytest.mark.parametrize("bandwidth", [0.01, 0.03, 0.1, 0.3, 1.0])
 @pytest.mark.parametrize("points", POINTS)
 def test_the_expansion_equals_the_dense_sum(points, bandwidth):
-    """Also far from all points, where the sum is small beside n: there rounding would show, and
-    rows are summed directly."""
+    """The sum of kernels far from all points is small compared with n.
+
+    Rounding errors would show there, so that such rows are summed directly.
+    """
     r, n = rng(3), 5000
     p = POINTS[points](r, n)
     y = (r.random(n) < 0.5 * p + 0.2).astype(np.int64)

@@ -282,8 +282,10 @@ def test_the_spline_reaches_the_least_log_loss():
 
 
 def test_the_roughness_is_the_integral_of_squared_second_derivatives():
-    """By central second differences on a fine grid, in units of the span; and the fit is the same
-    with the outcomes swapped."""
+    """The integral is computed by central second differences on a fine grid, in units of the span.
+
+    Swapped outcomes give the mirrored fit.
+    """
     knots = np.array([-3.0, -1.0, 0.0, 0.5, 4.0])
     x = np.linspace(-3, 4, 7001)
     h = (x[1] - x[0]) / 7
@@ -306,7 +308,9 @@ def test_the_identity_contributes_nothing():
 
 
 def test_vector_scaling_of_ten_classes_is_fast():
-    """It took 0.05 s of CPU when written; the bound leaves room for a busy machine."""
+    """The fit took 0.05 s of CPU when this test was written. The bound allows for a busy
+    machine.
+    """
     p, y = vectors(5000, 10)
     start = time.process_time()
     result = Variational(VectorScaling())(p, y, rng(), notion="canonical")

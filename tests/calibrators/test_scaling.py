@@ -107,8 +107,10 @@ def test_quadratic_fits_equal_the_authors(name):
 
 
 def test_the_authors_quadratic_differs_where_float32_rounds_to_one():
-    """In float32 1 - 1e-8 is 1, at l = 87.3 in place of 18.4: there the authors' fit is another
-    one, elsewhere the same."""
+    """In float32, 1 - 1e-8 is 1, and its logit l is 87.3 instead of 18.4.
+
+    The authors' fit differs from ours there, and equals it elsewhere.
+    """
     p, y = scalars(300)
     np.testing.assert_allclose(
         coefficients(p, y, authors.QuadraticScaling), coefficients(p, y), atol=2e-4
@@ -199,8 +201,10 @@ def test_the_matrix_is_optimal(k, seed):
 
 @pytest.mark.parametrize("name", ["mc3_cal_n1000_s0", "mc3_over_n1000_s0", "mc3_under_n1000_s0"])
 def test_matrix_fits_are_those_of_the_authors(name):
-    """Theirs stops in float32 near the minimum: log-losses agree to 1e-5, entries to 0.01; ours has
-    no gradient left."""
+    """The authors' float32 fit stops near the minimum, where ours has no gradient left.
+
+    Log-losses agree to 1e-5, entries of the matrix to 0.01.
+    """
     data = arrays(name)
     p, y = data["p"], data["y"]
     result = {

@@ -261,7 +261,7 @@ def test_what_an_estimator_prints_is_escaped_and_cut(out, module, capsys):
 
 
 def test_a_message_does_not_steer_the_terminal(out, module, cli):
-    """Neither does a name on the command line, or a path."""
+    """Messages of estimators, names on the command line and paths are escaped."""
     module("loud_there", "def steers(p, y):\n    raise ValueError('\\x1b[2J\\r\\x07')\n")
     code, text, err = cli(
         "problem=beta_wavy",

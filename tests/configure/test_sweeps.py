@@ -187,7 +187,7 @@ def test_a_sweep_in_one_run(cli, out):
 
 @pytest.mark.slow
 def test_multirun_and_one_run_are_the_same_sweep(cli, out):
-    """Both have the same cells and the same folder."""
+    """The multirun and the single run have the same cells and the same folder."""
     code, text, _ = cli("-m", *BASE, "estimator.binned15.bins=5,10", "seed=0,1")
     assert (
         code == 0

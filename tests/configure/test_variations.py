@@ -138,7 +138,7 @@ def test_other_samples_are_compared_with_the_paper_in_a_file_of_their_own(cli, o
 
 
 def test_rows_that_name_no_n_are_not_compared_at_another():
-    """For example those of berta2026_table2, whose n = 5,000 is not in the row."""
+    """Rows of berta2026_table2, for example, have n = 5,000 and do not name it."""
     compared = pd.DataFrame(
         {
             "row": ["Both, over", "Both, n = 200", "Both, n = 500"],

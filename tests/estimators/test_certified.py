@@ -77,7 +77,9 @@ def test_kl_inversion_is_monotone_and_mirrored(q, other, c):
 
 
 def test_two_points_by_hand():
-    """Both move by strength / weight towards each other until they meet at the weighted mean."""
+    """Each point moves by strength / weight towards the other point, at most to the weighted
+    mean.
+    """
     assert tv_denoise([0.0, 1.0], [1.0, 2.0], 0.3) == pytest.approx([0.3, 0.85])
     assert tv_denoise([0.0, 1.0], [1.0, 2.0], 0.7) == pytest.approx([2 / 3, 2 / 3])
     assert tv_denoise([0.0, 1.0], [1.0, 2.0], 0.0) == pytest.approx([0.0, 1.0])

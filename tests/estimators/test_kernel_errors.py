@@ -383,7 +383,7 @@ def test_ucme_at_given_places():
 
 @pytest.mark.slow
 def test_ucme_grows_with_miscalibration_and_shrinks_with_n():
-    """For a calibrated model it is the variance of a mean, proportional to 1 / n."""
+    """UCME of a calibrated model is the variance of a mean, proportional to 1 / n."""
     values = {
         (n, power): np.array(
             [value(UCME(0.5), *sample(n, 3, seed, 0.5, power), seed) for seed in range(200)]
@@ -444,7 +444,7 @@ def test_two_columns_are_twice_the_binned_error_of_one():
 
 
 def test_empty_bins_cost_no_memory():
-    """There are 3^1000 bins."""
+    """Three intervals per class and 1,000 classes make 3^1000 bins."""
     q = default_rng(0).dirichlet(np.full(1000, 0.01), 50)
     y = np.arange(50)
     assert SimplexECE()(q, y)["l1"].diagnostics["bins"] <= 50

@@ -106,7 +106,7 @@ def test_both_forms_differ_by_the_gradient_term():
 
 
 def test_the_score_is_calibration_error_plus_refinement_on_average():
-    """In the risk form exactly: brier = l2_squared + refinement, logloss = kl + refinement."""
+    """The risk form is exact: brier = l2_squared + refinement, and logloss = kl + refinement."""
     for notion, name in (
         ("binary", "beta_overconfident"),
         ("canonical", "dirichlet3_overconfident"),
@@ -166,7 +166,7 @@ def test_a_users_own_divergence():
 
 
 def test_an_own_divergence_in_a_run(out, module):
-    """Its records have values and no truth."""
+    """Records of a user's divergence have values and no truth."""
     module(
         "own_divergence",
         """
@@ -285,7 +285,9 @@ def test_kkr_is_the_solution_of_the_kronecker_system():
 
 @pytest.mark.parametrize("ridge", [1e3, 1.0, 1e-3, 1e-6])
 def test_kkr_of_a_high_rank_is_the_formula(ridge):
-    """Its features have signs if that saves columns; else there is a matrix between them."""
+    """The features have signs if signs save columns. Otherwise there is a matrix between the
+    features.
+    """
     rng = default_rng(0)
     p, y = rng.dirichlet(np.ones(8), 400), rng.integers(0, 8, 400)
     points, c = rng.dirichlet(np.ones(8), 7), ridge * 400 ** POWERS["kkr"]

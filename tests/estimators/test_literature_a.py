@@ -125,7 +125,7 @@ def test_smooth_errors_of_relplot(source, tolerance, inputs):
 
 @pytest.mark.parametrize("name", ["tied", "miscalibrated"])
 def test_relplot_halves_the_weight_of_predictions_at_the_ends(name, inputs):
-    """Its mirror images omit the end points of its grid of step 1/1000."""
+    """Mirror images in relplot leave out the end points of its grid of step 1/1000."""
     p, y = inputs[f"{name}_p"], inputs[f"{name}_y"]
     weight = 1.0 - np.maximum(0.0, 1.0 - 1000.0 * np.minimum(p, 1.0 - p)) / 2.0
     rows = [row for row in golden("relplot 1.0.3, 20001") if row[0] == name and row[1]]

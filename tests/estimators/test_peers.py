@@ -151,7 +151,7 @@ def smooth_ece(p, y):
 
 @pytest.mark.parametrize("name", ["peer_relplot_smece", "peer_probmetrics_smece"])
 def test_smooth_ece_is_the_fixed_point(name):
-    """Their grid has 200 points and ten bisections: 1e-3 of sigma."""
+    """The peers' grid of 200 points and ten bisections leave an error of 1e-3 in sigma."""
     p, y = sample(200)
     assert peer(name)(p, y)["smooth_ece"].value == pytest.approx(smooth_ece(p, y), abs=3e-3)
 

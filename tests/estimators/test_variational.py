@@ -150,7 +150,7 @@ def test_a_training_fold_without_a_class():
 
 
 def test_repeats_average_over_partitions():
-    """With integer seeds, the next partitions are those of the next seeds."""
+    """An integer seed s gives the partitions of the seeds s, s + 1, s + 2."""
     p, y = harness.load_problem("beta_overconfident").sample(300, default_rng(0))
     alone = [authors.Variational()(p, y, seed) for seed in (7, 8, 9)]
     together = authors.Variational(repeats=3)(p, y, 7)
@@ -438,7 +438,7 @@ def test_the_oracle_estimates_the_truth():
 
 
 def test_the_oracle_does_not_judge_a_class_by_itself():
-    """It knows C given the whole vector, not given one column."""
+    """The oracle knows the posterior C given the whole vector, not given one column."""
     assert "classwise" not in harness.load_estimator("oracle").notions
     problem = harness.load_problem("dirichlet3_harmonic")
     with pytest.raises(UndefinedError, match="one coordinate"):

@@ -127,7 +127,7 @@ def test_a_cell_without_an_answer_has_the_worst_error_of_its_rep():
 
 
 def test_what_a_lost_cell_costs_is_at_most_what_an_answer_in_range_can():
-    """With the truth 0.3, an answer in [0, 1] is off by at most 0.7."""
+    """The truth is 0.3, so that a value in [0, 1] is off by at most 0.7."""
     table = settings_of(rows("a", ["failed", 0.3]), rows("wild", [9.3, 0.3]))
     assert math.isclose(of(table, "a", "rmse"), (0.49 / 2) ** 0.5)
 
@@ -210,7 +210,7 @@ def test_records_in_any_order_give_the_same():
 
 
 def _with_categories(frame):
-    """The same records as the stored baseline gives them, with a category that does not occur."""
+    """Return the records with categories as in the stored baseline, one of which does not occur."""
     names = ["problem", "notion", "estimator", "estimand", "kind", "status"]
     frame = frame.astype(dict.fromkeys(names, "category"))
     return frame.assign(estimator=frame["estimator"].cat.add_categories(["absent"]))

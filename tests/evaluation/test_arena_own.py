@@ -84,7 +84,9 @@ def test_coverage_counts_own_intervals_with_a_known_truth():
 
 
 def test_the_development_half_is_said_once():
-    """By the hash of the names, the first six of twelve."""
+    """The development half are the first six of twelve families, in the order of hashes of their
+    names.
+    """
     import hashlib
 
     whole = Arena("arena")

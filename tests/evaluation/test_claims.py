@@ -101,9 +101,9 @@ def test_a_number_with_its_error_has_the_normal_interval():
 
 
 def test_the_worst_of_many_has_an_interval_of_its_own():
-    """Of 20 coverages of 0.95 the smallest is below it by chance.
+    """The smallest of 20 coverages whose expectation is 0.95 lies below 0.95 by chance.
 
-    At the level of each of 20 its interval holds 0.95.
+    Its interval, at a level that holds for 20 statistics at once, contains 0.95.
     """
     hits = np.random.default_rng(0).binomial(200, 0.95, size=20)
     parts = [

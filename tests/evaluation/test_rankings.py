@@ -136,9 +136,9 @@ def test_the_order_of_values_and_an_estimators_own_order():
 
 
 def test_the_models_of_a_set_have_an_order_of_their_own():
-    """On all rows e has b < a and a < c.
+    """Estimator e has the order b < a < c on all rows.
 
-    A trial is a success of one set and a failure of the other.
+    Each trial succeeds for one set of models and fails for the other set.
     """
     frame = records({"a": [2.0, 2.0], "b": [1.0, 1.0], "c": [1.5, 3.0]})
     frame = frame.assign(n=frame["rep"].map({0: 10, 1: 20}))

@@ -183,7 +183,7 @@ BAD = "def bad(p, y):\n    raise KeyError('no such bin')\n"
 
 
 def test_a_failure_names_file_line_function_and_text(out, files, cli):
-    """In the record and in the terminal."""
+    """The record and the terminal name them."""
     files({"own_bad.py": BAD})
     code, _, err = cli(*RUN, "+estimator.bad._target_=own_bad.bad")
     line = "KeyError: 'no such bin' (own_bad.py, line 2, in bad: raise KeyError('no such bin'))"

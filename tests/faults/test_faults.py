@@ -36,7 +36,7 @@ NO_NUMBERS = {
 
 @pytest.mark.parametrize("name", NO_NUMBERS)
 def test_what_is_no_number_is_a_failure_of_the_estimator(name):
-    """As the value, as a bound and among the diagnostics. Nothing is converted."""
+    """The value stands in for a value, a bound and a diagnostic. Nothing is converted."""
     value = NO_NUMBERS[name]
     answers = [{"l1": value}, Estimate(value)] + (
         [] if value is None else [Estimate(0.5, low=value, kind="lower")]
@@ -153,7 +153,7 @@ def test_what_a_library_says_of_a_file_is_kept(tmp_path):
 
 
 def test_a_rename_that_is_done_and_said_to_have_failed_is_done(out, monkeypatch):
-    """As NFS reports if the server gets the same request twice."""
+    """NFS reports such a failure if the server gets the same request twice."""
     rename = os.replace
 
     def twice(source, target):

@@ -88,9 +88,9 @@ def test_single_runs_are_averaged_over_the_replications_that_we_have(result, tmp
 
 @pytest.mark.parametrize("same", [True, False])
 def test_open_marks_in_the_colour_of_ours(result, tmp_path, monkeypatch, same):
-    """Beside ours with an error bar; on the same draws around ours without one.
+    """The paper's points are open marks and have one entry of the legend.
 
-    The legend has one entry for them all.
+    They stand beside our points with an error bar. On the same draws they surround our points.
     """
     written(
         tmp_path,

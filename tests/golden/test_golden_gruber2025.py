@@ -135,7 +135,9 @@ def test_canonical_kernel_regression_on_their_logarithmic_path(case):
 
 
 def test_canonical_kernel_regression_with_unscaled_densities():
-    """Their exponents are float32 of size log(z) / b: differences are 2^-24 of them."""
+    """The authors' exponents are float32 numbers of size log(z) / b, with relative errors of
+    2^-24.
+    """
     p, y = reduced("K3", "CCE")
     golden = rows(case="K3", function="kde_fit CCE (authors default path, float32 inputs, K<=60)")
     for r in golden:

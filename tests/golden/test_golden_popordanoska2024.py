@@ -114,7 +114,7 @@ def test_bandwidth_of_the_largest_likelihood(case):
 
 @pytest.mark.parametrize("case", CASES[:4])
 def test_binned_estimators(case):
-    """Theirs are computed in float32."""
+    """The authors compute in float32."""
     q, y = arrays(case)["q"], arrays(case)["y"]
     theirs = {r["function"]: float(r["value"]) for r in rows(case)}
     for power, name in ((1, "l1"), (2, "l2_squared")):

@@ -62,7 +62,7 @@ def test_binned_estimates_have_no_interval_and_values_lie_within_theirs():
     ],
 )
 def test_coverage_is_quoted_only_at_its_level_and_near_a_measured_size(n, level, measured_at):
-    """Near is a factor of two in n and in k."""
+    """A measured size is near if n and k differ by at most a factor of two."""
     p = np.random.default_rng(9).uniform(size=n)
     data = from_arrays(p, (np.random.default_rng(1).random(n) < p).astype(int))
     headline = estimates(data, "binary", p, data.y, level, np.random.default_rng(0))[0][0]
@@ -118,7 +118,7 @@ def test_classwise_intervals_hold_0_if_all_of_a_hundred_classes_are_calibrated()
 
 @pytest.mark.parametrize("seed", range(6))
 def test_no_interval_of_the_error_contradicts_a_test_that_does_not_reject(seed):
-    """With so small an error, tests and intervals would often disagree."""
+    """The error is so small that independent tests and intervals would often disagree."""
     p, y = gumbel_sample(seed, 400, 3, slope=0.75)
     judgement = judge_data([from_arrays(p, y)], questions=["calibrated", "how_far", "where"])
     quiet = [test.notion for test in judgement.calibrated.tests if not test.rejected]

@@ -89,7 +89,9 @@ def test_the_interval_of_matched_rates_by_hand():
 
 
 def test_intervals_cover_the_true_differences():
-    """With y of a calibrated p and a second model that is twice as sure, the truth is known."""
+    """The labels follow p, and the second model is twice as sure as p, so that the truth is
+    known.
+    """
     p, _ = sample(200_000, 9)
     sharp = np.clip(sharpened(p), 1e-12, 1 - 1e-12)
     loss = float((p * np.log(sharp / p) + (1 - p) * np.log((1 - sharp) / (1 - p))).mean())

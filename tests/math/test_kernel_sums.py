@@ -81,7 +81,7 @@ def test_other_points_than_the_centres_and_unclipped_ones():
 
 
 def test_bounds_of_sums_hold_and_catch_wide_intervals(monkeypatch):
-    """With a tolerance of 0 every point is summed directly, which gives exact sums."""
+    """A tolerance of 0 makes every point be summed directly, which gives exact sums."""
     p = np.sort(SCALARS["uniform"])
     z, b = clipped(p), 1e-3
     sample, _ = distinct(z, np.ones((N, 1, 1)))
@@ -126,7 +126,7 @@ def test_all_folds_at_once_are_the_folds_one_by_one(name, monkeypatch):
 
 
 def test_an_own_divergence_sees_ratios_that_are_nearly_0(monkeypatch):
-    """It may take their logarithm: then all pairs count."""
+    """A user's divergence may take the logarithm of a ratio, for which all pairs count."""
     monkeypatch.setattr(beta_sums, "cheaper", lambda m, n, b: True)
     seen = []
 
@@ -171,7 +171,7 @@ def test_near_pairs_are_all_pairs(classes, few, block, long_run, monkeypatch):
 
 
 def test_constants_too_far_apart_are_summed_over_all_pairs(monkeypatch):
-    """Of hundreds of columns, exp(g) would underflow at small bandwidths."""
+    """With hundreds of columns, exp(g) would underflow at small bandwidths."""
     monkeypatch.setattr(near_pairs, "MIN_KERNELS", 0)
     p = np.concatenate(
         [

@@ -270,7 +270,7 @@ def test_the_hedged_map_bounds_the_log_loss():
 
 @given(vectors(3))
 def test_the_hedged_map_is_a_recalibration_too(drawn):
-    """Its expected contribution is at most E KL(C || f)."""
+    """The expected contribution of the hedged map is at most E KL(C || f)."""
     f, q, c = drawn
     assume(inside(f))
     terms = LogLoss().for_bound(

@@ -172,7 +172,7 @@ def mixtures(count=1500):
 
 
 def test_slope_and_curvature_stay_within_their_bounds():
-    """They come near: constants smaller by 2 and 10 % would fail."""
+    """Slope and curvature nearly attain their bounds: 2 % and 10 % smaller bounds would fail."""
     nearest, s = np.zeros(2), np.r_[0.0, 1.0, np.linspace(0.001, 0.999, 200)]
     for s0, weight, c, h in mixtures():
         value, slope, curvature, _, _ = eta(s, s0, weight, c, h)

@@ -71,9 +71,9 @@ def test_evaluate_coverage_of_intervals_and_one_sided_bounds():
 
 
 def test_evaluate_invents_nothing_of_categories(monkeypatch):
-    """As `load_records` gives texts.
+    """Texts may be categories, as `load_records` gives them.
 
-    Pandas before 3 makes groups of all their combinations unless it is told not to.
+    Pandas before version 3 makes groups of all combinations of categories by default.
     """
     plain = pd.concat(
         [frame([0.4, 0.6]), frame([0.5]).assign(problem="q", problem_key="3", key="k")],

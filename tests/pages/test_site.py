@@ -65,7 +65,7 @@ def small(tmp_path_factory):
 
 
 class Seen(HTMLParser):
-    """What a page has, for checks that need no browser."""
+    """Tags, links, ids and headings of a page, for checks that need no browser."""
 
     def __init__(self, text):
         super().__init__()

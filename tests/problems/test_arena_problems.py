@@ -182,8 +182,10 @@ def test_the_truth_in_32_bits_where_other_classes_underflow(name):
 
 
 def test_the_top_class_is_independent_of_the_confidence():
-    """What the truths of top_label rest on: the shares are the same among low and high
-    confidences."""
+    """The shares of the classes are the same among low and high confidences.
+
+    The truths of top_label rest on this independence.
+    """
     law = TopLaw(4, a=1.5, b=0.6, alpha=0.2, decay=0.5, atoms=((0.9, 0.2),))
     p = law.draw(40_000, np.random.default_rng(1))
     for rows in np.array_split(np.argsort(p.max(axis=1), kind="stable"), 4):

@@ -91,8 +91,11 @@ def truth_split_at_half(problem, side):
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", by_setting("multiclass"), ids="-".join)
 def test_multiclass_truths_equal_an_independent_integration(setting):
-    """Both are randomised quasi-Monte Carlo with a standard error each: 3 of their common one.
-    1e-17 is rounding at 0."""
+    """Both integrations are randomised quasi-Monte Carlo. They agree within 3 common standard
+    errors.
+
+    Rounding at 0 adds 1e-17.
+    """
     problem = harness.load_problem(
         f"dirichlet{setting[1]}_{MULTICLASS[setting[0]]}", alpha=float(setting[2])
     )
@@ -259,9 +262,11 @@ def test_calibrated_problems_have_truth_zero_under_every_notion(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["overconfident", "underconfident", "harmonic"])
 def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
-    """With p_1 = t the others are (1 - t)(s, 1 - s), s ~ Beta(1/2, 1/2): E[Y_1 | p_1 = t] is an
-    integral over an angle, and the whole truth one over two angles. top_label: the same, where
-    max(s, 1 - s)(1 - t) <= t."""
+    """Given p_1 = t, the other predictions are (1 - t)(s, 1 - s) with s ~ Beta(1/2, 1/2).
+
+    E[Y_1 | p_1 = t] is then an integral over one angle, and the truth an integral over two angles.
+    The notion top_label adds the condition max(s, 1 - s)(1 - t) <= t.
+    """
     problem = harness.load_problem(f"dirichlet3_{kind}")
     h = problem.map.elementwise
     x, w = np.polynomial.legendre.leggauss(400)
@@ -270,7 +275,7 @@ def test_conditional_truths_of_three_classes_equal_a_quadrature(kind):
         return (high + low) / 2 + (high - low) / 2 * x, (high - low) / 2 * w
 
     def conditional(t, notion):
-        """(P(t is the top), C(t))"""
+        """Return the probability that t is the largest prediction, and C(t)."""
         room = 1.0 if notion == "classwise" else min(1.0, t / (1 - t))
         if room <= 0.5:
             return 0.0, 0.0

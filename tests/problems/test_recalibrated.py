@@ -29,7 +29,7 @@ class Shift:
 
 @pytest.fixture
 def files(tmp_path):
-    """(validation, test) files of 60 and 40 rows of three classes"""
+    """Return prediction files of 60 validation rows and 40 test rows of three classes."""
     problems = []
     for name, n in (("val", 60), ("test", 40)):
         p, y = Dirichlet(3, map=Power(0.3)).sample(n, data_rng(0, "00", n))
@@ -208,7 +208,7 @@ def test_the_temperature_stays_on_the_grid():
 
 
 def recal():
-    """Their validation and test softmax scores and labels, and what came out."""
+    """Return the authors' validation and test scores, their labels, and the recalibrated scores."""
     with np.load(THEIRS / "recal.npz") as data, np.load(THEIRS / "recal_out.npz") as out:
         p = {
             part: softmax(data[f"logits_{part}"].astype(np.float64), axis=1)

@@ -57,8 +57,10 @@ def test_calibration_errors_of_the_six_functions(name, raw, after):
 
 
 def test_truths_posterior_and_density_are_the_golden_ones():
-    """To 1e-9, but for one: the golden calibration error of the perturbed steps is 7e-9 off (next
-    test)."""
+    """Values agree to 1e-9, except the golden calibration error of the perturbed steps.
+
+    That golden value is off by 7e-9, as the next test shows.
+    """
     with open(FOLDER.parent / "ciosek2026" / "perturbation.csv", newline="") as f:
         rows = [row for row in csv.DictReader(f) if row["case"].startswith("F")]
     assert len(rows) == 20
@@ -211,8 +213,10 @@ def test_variation_in_closed_form():
 
 @pytest.mark.parametrize("name", [n for n in SCORES if n not in PERTURBED])
 def test_variation_equals_a_sum_over_a_fine_grid(name):
-    """With jumps between grid points; extrema are missed by (1e-6)^2 |second derivative| / 8
-    each."""
+    """The grid has 1,000,001 points. Jumps lie between grid points.
+
+    Each extremum is missed by (1e-6)^2 |second derivative| / 8.
+    """
     problem = harness.load_problem(name)
     grid = np.abs(np.diff(problem.posterior(np.linspace(0.0, 1.0, 1_000_001)))).sum()
     assert problem.variation == pytest.approx(

@@ -24,7 +24,7 @@ def golden(paper, classes):
 
 
 def gaps(problem, rows):
-    """(distance of the truths, their common error, row, our truth)"""
+    """Yield the distance of the two truths, their common error, the golden row and our truth."""
     for row in rows:
         name, notion = row["estimand"], row["notion"]
         truth = (
@@ -42,8 +42,9 @@ def gaps(problem, rows):
 
 
 def test_truths_of_two_classes_equal_an_independent_quadrature():
-    """To 2e-11, which is how well their canonical and class-wise integrals of the same quantity
-    agree."""
+    """The golden canonical and class-wise integrals of one quantity agree to 2e-11, which is the
+    bound.
+    """
     problem = harness.load_problem("simplex2_popordanoska2024")
     for gap, error, row, _ in gaps(problem, golden("popordanoska2024", 2)):
         assert gap <= (4 * error if row["se"] else 2e-11), row
@@ -96,8 +97,10 @@ def test_two_classes_equal_scipy_quad(alpha, a, b):
     problem = TemperedDirichlet(2, alpha, a, b)
 
     def of_upper_half(d):
-        """E d(f, C), d symmetric, over x = log(s_2 / s_1) > 0, in the coordinate e^(-alpha x /
-        2)"""
+        """Return E d(f, C) for a symmetric d by an integral over x = log(s_2 / s_1) > 0.
+
+        The coordinate is e^(-alpha x / 2).
+        """
 
         def integrand(v):
             x = -2.0 * np.log(v) / alpha
@@ -124,8 +127,10 @@ def test_two_classes_equal_scipy_quad(alpha, a, b):
 
 @pytest.mark.slow
 def test_three_classes_are_a_dirichlet_problem():
-    """With prediction power 1, f is the Dirichlet draw itself: 4 common standard errors; 1e-3 for
-    suprema, found on nodes."""
+    """With prediction power 1, f is the Dirichlet draw itself.
+
+    Truths agree within 4 common standard errors, suprema over nodes within 1e-3.
+    """
     ours, theirs = TemperedDirichlet(3, 0.5, 0.3, 1.0), Dirichlet(3, 0.5, Power(0.3))
     for notion in theirs.notions:
         for name in estimands.names(notion):
@@ -214,8 +219,10 @@ def test_predictions_are_probabilities_and_powers_of_each_other(name):
 
 
 def test_draws_are_those_of_a_dirichlet():
-    """With prediction power 1 and alpha = 0.5, f_1 ~ Beta(1/2, 1): f_1^(1/2) is uniform;
-    Kolmogorov's distance of 20,000 samples is below 1.95 / sqrt(n) but for one in 1,000."""
+    """With prediction power 1 and alpha = 0.5, f_1 ~ Beta(1/2, 1), so that f_1^(1/2) is uniform.
+
+    Kolmogorov's distance of n = 20,000 samples exceeds 1.95 / sqrt(n) once in 1,000 draws.
+    """
     p, _ = TemperedDirichlet(3, 0.5, 1.0, 1.0).sample(20_000, data_rng(3, "00", 0))
     u = np.sort(np.sqrt(p[:, 0]))
     assert np.abs(u - (np.arange(20_000) + 0.5) / 20_000).max() < 1.95 / np.sqrt(20_000)

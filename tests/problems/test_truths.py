@@ -27,7 +27,10 @@ QUICK = [*BETAS, *SCORES, "simplex2_popordanoska2024"]
     [*QUICK, *slow("dirichlet3_calibrated", "dirichlet3_overconfident", SIMPLEX[0], COSTLY[1])],
 )
 def test_truths_of_scores_are_calibration_plus_refinement(name):
-    """On the same nodes or points: an identity, to rounding. The two sides make up the whole."""
+    """The sum of the truths is an identity, to rounding, as all use the same nodes or points.
+
+    Over- and underconfidence sum to the whole L1 error.
+    """
     problem = harness.load_problem(name)
     for notion in problem.notions:
         for score, distance in (("brier", "l2_squared"), ("logloss", "kl")):

@@ -48,7 +48,9 @@ def test_an_experiment_has_the_records_of_others(tmp_path, small):
 
 @pytest.mark.slow
 def test_an_experiment_without_cells(tmp_path, small, capsys):
-    """Neither problem nor estimator is needed, and `plan` counts the cells of the others."""
+    """Such an experiment needs no problem and no estimator. `plan` counts the cells of the
+    others.
+    """
     only = Experiment.of(["records_of=[smoke]", f"out={tmp_path}"])
     assert not only.plan.cells and only.plan.estimators == {} and only.settings.estimator == {}
     assert only.cells == {cell.key for cell in only.others[0].plan.cells}
@@ -94,7 +96,7 @@ def test_settings_of_cells_without_cells_are_refused(option, name):
 
 
 def test_no_experiment_has_its_own_records_as_those_of_another(monkeypatch):
-    """Neither directly nor in a circle."""
+    """An experiment that names itself, directly or in a circle, is refused."""
     with pytest.raises(BadInputError, match="smoke uses smoke"):
         Experiment.of(["experiment=smoke", "records_of=[smoke]"])
     plain = options.option
@@ -142,7 +144,7 @@ def source_option(table, name="reader"):
 
 
 def test_imported_records(tmp_path, table):
-    """They have a status, a key and a description, and are written nowhere."""
+    """Imported records have a status, a key and a description, and are written nowhere."""
     out = tmp_path / "out"
     experiment = Experiment.of([source_option(table), *FIRST, f"out={out}"])
     experiment.compute(quiet=True)

@@ -146,7 +146,7 @@ def test_parts_with_another_or_no_column_diagnostics_are_read(out, name):
 
 
 def test_another_missing_column_is_a_broken_part(out):
-    """Also next to whole parts, which have this column."""
+    """A part that lacks a column is broken, also if other parts have the column."""
     write(out, row("a", "ok", 0.1, "l1"))
     part = write(out, row("b", "ok", 0.2, "l1"))
     part = replace_part(part, pq.read_table(part).drop_columns(["low", "rep"]))

@@ -147,7 +147,9 @@ def test_parts_that_one_host_joins_are_joined_for_the_other(host, store):
 
 @pytest.mark.parametrize("status", [403, pytest.param(503, marks=pytest.mark.slow), 200])
 def test_a_server_that_answers_errors_is_one_sentence(host, status, monkeypatch, tmp_path):
-    """It refuses, is overloaded (tried again for six seconds), or gives no valid answer."""
+    """The server refuses, is overloaded (it is asked again for six seconds), or answers
+    nonsense.
+    """
 
     class Answers(Silent):
         def do_GET(self):

@@ -318,7 +318,7 @@ def test_members_are_the_matching_files_by_name(tmp_path):
 
 
 def test_members_are_seeded_by_id_as_when_the_papers_results_were_computed(tmp_path):
-    """Their keys and streams are older than seeding by content."""
+    """Keys and streams of members are older than seeding by content."""
     write(tmp_path, "one.npz")
     (member,) = PredictionFiles(str(tmp_path), part="test").members().values()
     assert member.version == 1 and member.content is None

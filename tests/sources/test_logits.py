@@ -691,7 +691,7 @@ def test_packs_that_are_there_are_what_their_listing_says():
     "name, accuracy, ones", [("densenet40", 0.9242, 5599), ("resnet110", 0.9356, 2885)]
 )
 def test_confidences_of_exactly_one(name, accuracy, ones):
-    """With a softmax in 32 bits many confidences are 1 (numbers of the data set's index)."""
+    """A softmax in 32 bits makes many confidences 1. The data set's index states how many."""
     problem = harness.load_problem(f"cifar10_{name}_toplabel")
     if problem.unavailable:
         pytest.skip(problem.unavailable)

@@ -88,7 +88,7 @@ def test_a_pack_without_address_says_what_to_do(tmp_path):
 
 
 def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypatch, capsys):
-    """It is never downloaded. If it is there, it is taken and its checksum shown."""
+    """Such a pack is never downloaded. If its file is there, its checksum is shown."""
     shipped = packs.Pack(
         "one",
         "folder/one.bin",

@@ -705,7 +705,7 @@ def test_verifying_names_missing_files(tiny, cli):
 
 
 def test_what_table_1_needs():
-    """By default all 190 (data set, fold) pairs of Table 1; --datasets and --folds choose."""
+    """Table 1 needs 190 (data set, fold) pairs, among which --datasets and --folds choose."""
     pairs = data.tabrepo_tasks(False, [], [])
     assert len(pairs) == len(set(pairs)) == 190 and len({d for d, _ in pairs}) == 68
     assert data.tabrepo_tasks(False, ["x", "y"], [1]) == [("x", 1), ("y", 1)]

@@ -201,7 +201,7 @@ def test_notes_quote_the_claims_as_they_came_out(paper, claim, quoted, file):
 
 @pytest.mark.parametrize("paper", sorted(path.parent.name for path in RESULTS.glob("*/claims.csv")))
 def test_notes_count_the_claims_as_they_came_out(paper):
-    """Wherever NOTES.md says how many claims there are, hold, fail or are undecided."""
+    """NOTES.md states how many claims there are, hold, fail and are undecided."""
     text = " ".join((ROOT / "experiments" / paper / "NOTES.md").read_text().split())
     verdicts = pd.read_csv(RESULTS / paper / "claims.csv")["verdict"]
     counts = verdicts.value_counts()

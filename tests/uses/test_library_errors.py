@@ -21,7 +21,7 @@ def standard_error(x):
 
 
 def equals(x, truth, error=0.0):
-    """Whether the mean of x is `truth`, up to 3 standard errors of both."""
+    """Return True if the mean of x is `truth`, up to 3 standard errors of both."""
     return abs(x.mean() - truth) <= 3 * np.hypot(standard_error(x), error) + 1e-12
 
 
@@ -165,7 +165,7 @@ def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
 
 @pytest.mark.parametrize("kind, mistaken", [("overconfident", 0.729), ("underconfident", 0.790)])
 def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
-    """With ten classes 73 % of the overconfidence would be called underconfidence."""
+    """With ten classes, the split calls 73 % of the overconfidence underconfidence."""
     (f, c, y), vectors = top_class(kind)
     halves = {
         side: OneSided(Lp(1.0), side).contribution(f, c, y, pivot=0.5) for side in ("over", "under")
@@ -183,7 +183,7 @@ def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
 
 @pytest.mark.slow
 def test_our_top_class_estimates_go_by_the_sign():
-    """On a fitted map nothing is called underconfident that is not."""
+    """The problem is overconfident, and a fitted map finds no underconfidence."""
     problem = harness.load_problem("dirichlet10_overconfident")
     p, y = problem.sample(4000, np.random.default_rng(33))
     estimates = harness.load_estimator("variational_temperature")(
