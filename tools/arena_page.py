@@ -22,12 +22,12 @@ def main() -> None:
     frames = []
     for part in arena.family:
         name = str(part.name)
-        path = stored.path_of(BASELINE, name)
+        path = stored.file_path(BASELINE, name)
         if path.is_file():
-            frame = stored.frame_of(path, part.plan)
+            frame = stored.load_frame(path, part.plan)
             names = pd.Categorical([name] * len(frame))
             frames.append(frame.assign(experiment=names))
-    paths = arena_page.save(arena, baseline.joined(frames))
+    paths = arena_page.save(arena, baseline.concatenate(frames))
     print(f"{len(paths)} files, such as {paths[-1]}")
 
 

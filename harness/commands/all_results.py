@@ -89,7 +89,7 @@ def store(names: list[str], overrides: list[str], out: Path) -> int:
             frame = experiment.computed()
             if not experiment.has_numbers(frame):
                 continue
-            path = stored.path_of(out / stored.FOLDER, experiment.name)
+            path = stored.file_path(out / stored.FOLDER, experiment.name)
             size = stored.store(frame, experiment.plan, experiment.out, path).stat().st_size
             count, planned = frame["key"].nunique(), len(experiment.plan.cells)
             print(f"  {experiment.name}: {count:,} of {planned:,} cells, {size / 1e3:,.0f} kB")
@@ -125,12 +125,12 @@ def _copy_reproduction(source: Path, target: Path) -> None:
 def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
     """Unpack and draw an experiment. Returns False if it has no number."""
     config = option("experiment", name).config
-    is_stored = stored.path_of(folder, name).is_file()
+    is_stored = stored.file_path(folder, name).is_file()
     if not (is_stored or config.get("records_of") or config.get("records_from")):
         return False
     experiment = Experiment.of([f"experiment={name}", f"out={scratch}"], stored_in=folder)
     for member in experiment.family:
-        path = stored.path_of(folder, member.name)
+        path = stored.file_path(folder, member.name)
         if path.is_file() and member.name not in unpacked:
             stored.unpack(path, member.plan, scratch)
             unpacked.add(member.name)

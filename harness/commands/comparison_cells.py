@@ -245,7 +245,7 @@ def records(comparison: Comparison) -> pd.DataFrame:
     known = known[~known["key"].isin(set(computed["key"]))]
     if request.group == "problem":
         known = known[known["key"].isin(keys)]
-    frame = baseline.joined([computed[_has_truth(computed, request.estimand)], known])
+    frame = baseline.concatenate([computed[_has_truth(computed, request.estimand)], known])
     if not frame["estimand"].notna().any():
         estimands = request.estimand
         names = f" of {', '.join(estimands)}" if estimands else ""

@@ -147,7 +147,7 @@ def restrict(plan: Plan, request: Request, arena: Baseline) -> Plan:
         for cell in plan.cells
         if (not request.n or cell.n in request.n)
         and (request.reps is None or cell.rep < request.reps)
-        and (not request.family or arena.family_of(cell.problem) in request.family)
+        and (not request.family or arena.find_family(cell.problem) in request.family)
         and (not request.notion or cell.notion in request.notion)
     ]
     plan = replace(plan, cells=cells)

@@ -73,8 +73,8 @@ class Experiment(Recorded):
         if points is not None:
             plan = planning.union(settings, points)
         elif stored_in is not None and settings.name:
-            path = stored.path_of(stored_in, settings.name)
-            plan = stored.plan_of(path, settings, lambda: planning.plan(settings))
+            path = stored.file_path(stored_in, settings.name)
+            plan = stored.load_plan(path, settings, lambda: planning.plan(settings))
         else:
             plan = planning.plan(settings)
         # an experiment may name estimands that only some of its variations have

@@ -136,7 +136,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
     workers = min(worker_count(settings), total)
     costs = Costs(plan, out)
     # If the records are in a bucket, workers on other hosts do not see the file of the run.
-    run_file = None if buckets.bucket_address(out) else provenance.path_of(out, run_id)
+    run_file = None if buckets.bucket_address(out) else provenance.run_path(out, run_id)
     sent: dict[int, list[Cell]] = {}  # {number: cells} of the chunks that workers have not answered
     failed = 0
     try:

@@ -93,7 +93,7 @@ def pages(sources: Sources) -> Files:
 def _stored_truths(folder: Path) -> dict[str, dict[str, Any]]:
     """Return {key of a problem: its true values} from all files of stored records."""
     truths: dict[str, dict[str, Any]] = {}
-    for place in (folder / stored.FOLDER, baseline.folder_of()):
+    for place in (folder / stored.FOLDER, baseline.find_folder()):
         for path in sorted(place.glob("*.parquet")):
             truths |= stored.metadata(path)["truths"]
     return truths

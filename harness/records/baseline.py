@@ -1,11 +1,14 @@
-"""The baseline: the arena's stored records, with which `calharness compare` compares.
+"""Write and read the baseline: stored records of all estimators in the arena.
 
-results/baseline/<experiment>.parquet    stored records of the arena's experiments, no diagnostics
-results/baseline/baseline.json           number of classes of every problem, problems of each family
+The arena runs all estimators on all problems with known truths. `calharness compare` compares a new
+estimator with these records.
 
-The folder also holds records that only the arena's page shows (intervals, tests, pairs of models).
-The numbers depend on no data at hand: problems that are fitted to files are stored with their
-truths. A file whose cells are not those of today's arena is refused.
+results/baseline/<experiment>.parquet    records of one experiment, without diagnostics
+results/baseline/baseline.json           classes of each problem, and problems of each family
+
+Some of these experiments (intervals, tests, pairs of models) are shown on the arena's page, but not
+compared. Reading the baseline needs no data files, because truths are stored too. A file is refused
+if the experiment in conf/ has other cells by now.
 """
 
 from __future__ import annotations
@@ -35,25 +38,26 @@ from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
 from harness.records import reader, schema, stored
 
-WHOLE = "arena_index"  # the experiment whose `records_of` names the parts of the arena
+WHOLE = "arena_index"  # the experiment whose `records_of` lists all experiments of the arena
 REMEDY = (
-    "`calharness compare --rebuild` computes the missing cells (hours; the same command resumes it)"
+    "`calharness compare --rebuild` computes the missing cells (in hours; the same command resumes "
+    "an interrupted run)"
 )
 COMPARED = (  # columns of records that `harness.evaluation.arena` reads
     "key", "problem", "notion", "n", "rep", "estimator", "seed", "estimand", "value", "low",
     "high", "kind", "status", "cpu_seconds", "truth", "truth_error",
 )  # fmt: skip
-OTHER = "other"  # family of a problem that is in no family of the arena
+OTHER = "other"  # name for the family of problems that belong to no family
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The arena's stored records and what they belong to.
+    """Stored records of the arena, with their plans and the properties of their problems.
 
-    folder     the folder of the stored records
+    folder     folder of the stored records
     families   {family: [problem ids]}
     classes    {problem id: number of classes}
-    plans      {experiment: plan of its stored records}
+    plans      {experiment: plan whose cells are stored}
     """
 
     folder: Path
@@ -61,48 +65,50 @@ class Baseline:
     classes: dict[str, int]
     plans: dict[str, Plan]
 
-    def family_of(self, problem: str) -> str:
-        """Return the family of a problem of the arena."""
+    def find_family(self, problem: str) -> str:
+        """Return the name of the family that a problem belongs to, or OTHER."""
         families = (family for family, members in self.families.items() if problem in members)
         return next(families, OTHER)
 
     def records(
         self, columns: Iterable[str] = stored.COLUMNS, choose: stored.Choice | None = None
     ) -> pd.DataFrame:
-        """Return the records with truths, as `load_records` does. Texts are categories.
+        """Return all stored records with truths, in the form of `load_records`.
 
-        `columns` and `choose` (see `stored.frame_of`) save memory: there are a million rows.
+        There are about a million rows. `columns` and `choose` select the columns and rows that are
+        read (see `stored.load_frame`), which saves memory. Texts become pandas categories.
         """
         wanted = list(columns)
         frames = []
         for name, plan in self.plans.items():
-            path = stored.path_of(self.folder, name)
-            frames.append(stored.frame_of(path, plan, {*wanted, "key", "estimand"}, choose))
-        frame = joined(frames)
+            path = stored.file_path(self.folder, name)
+            frames.append(stored.load_frame(path, plan, {*wanted, "key", "estimand"}, choose))
+        frame = concatenate(frames)
         twice = frame.duplicated(["key", "estimand"])
         frame = frame[wanted]
         return frame[~twice].reset_index(drop=True) if twice.any() else frame
 
     def truths(self) -> dict[str, dict[str, Any]]:
-        """Return {problem key: {"notion|estimand": [truth, error, method]}} of the known truths."""
+        """Return the known truths: {problem key: {"notion|estimand": [value, error, method]}}."""
         truths: dict[str, dict[str, Any]] = {}
         for name in self.plans:
-            content = stored.metadata(stored.path_of(self.folder, name))
+            content = stored.metadata(stored.file_path(self.folder, name))
             for key, pairs in content["truths"].items():
                 known = {pair: truth for pair, truth in pairs.items() if truth}
                 truths.setdefault(key, {}).update(known)
         return truths
 
 
-def folder_of(given: str | Path | None = None) -> Path:
-    """Return the given folder, by default that of the checkout or of the installed package."""
+def find_folder(given: str | Path | None = None) -> Path:
+    """Return the folder of the baseline: `given`, or that of the checkout or installed package."""
     return Path(given).expanduser() if given is not None else BASELINE
 
 
 def experiments(compared: bool = True) -> list[str]:
-    """Return the experiments of the arena, by their key `arena` in conf/experiment.
+    """Return the ids of the arena's experiments whose estimators are compared.
 
-    With `compared=False`, return those that its page only shows: intervals, tests, pairs.
+    With `compared=False`, return the ids of those that the arena's page only shows: intervals,
+    tests and pairs of models. The key `arena` in conf/experiment marks the compared ones.
     """
     names: list[str] = option("experiment", WHOLE).config["records_of"]
     return [
@@ -110,13 +116,13 @@ def experiments(compared: bool = True) -> list[str]:
     ]
 
 
-def settings_of(name: str) -> Settings:
-    """Return the settings of one of these experiments."""
+def compose_settings(name: str) -> Settings:
+    """Return the settings of an experiment, without changes."""
     return compose([f"experiment={name}"])
 
 
 def families() -> dict[str, list[str]]:
-    """Return {family: [problem ids]} of conf/experiment/arena.yaml."""
+    """Return {family: [problem ids]} as conf/experiment/arena.yaml defines the families."""
     settings: dict[str, Any] = option("experiment", "arena").config.get("arena") or {}
     return {family: list(members) for family, members in (settings.get("families") or {}).items()}
 
@@ -125,26 +131,33 @@ def families() -> dict[str, list[str]]:
 
 
 def store(out: Path, folder: str | Path | None = None) -> list[Path]:
-    """Write the baseline from the records of a results folder, and return its files.
+    """Write the baseline from the records of a results folder, and return the written paths.
 
-    Experiments that the page only shows are left out if their records are incomplete.
+    Parameters
+    ----------
+    out : Path
+        Folder of results with the records of the arena.
+    folder : path, optional
+        Folder of the new baseline; by default that of the checkout.
 
     Raises
     ------
     BadInputError
-        If a cell of the arena has no finished record: gaps would favour the estimator that is
-        compared. Also without `folder` in an installed package, whose baseline is only read.
+        If a cell of a compared experiment has no finished record, because gaps would favour the
+        estimator that is compared. Experiments that are only shown are left out in this case.
+        Also if `folder` is missing in an installed package, whose baseline cannot be changed.
     """
     if folder is None and CHECKOUT is None:
         raise BadInputError(
-            "the baseline of this installation is read only; give baseline=DIR for the new one."
+            "the baseline of an installed package cannot be changed; give baseline=DIR for a new "
+            "one."
         )
-    where = folder_of(folder)
+    where = find_folder(folder)
     written: list[Path] = []
     classes: dict[str, int] = {}
     needed = experiments()
     for name in [*needed, *experiments(compared=False)]:
-        plan = planning.plan(settings_of(name))
+        plan = planning.plan(compose_settings(name))
         frame, missing = _recorded(plan, out)
         if missing and name not in needed:
             continue
@@ -153,7 +166,7 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
                 f"{len(missing):,} cells of {name} have no record in {out}, the first "
                 f"{missing[0].described}; {REMEDY}."
             )
-        written.append(stored.store(frame, plan, out, stored.path_of(where, name)))
+        written.append(stored.store(frame, plan, out, stored.file_path(where, name)))
         if name in needed:
             specs = {id: ProblemSpec.of(problem.object) for id, problem in plan.problems.items()}
             classes |= {id: spec.classes for id, spec in specs.items()}
@@ -171,10 +184,13 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
 
 
 def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
-    """Return the records of a plan without diagnostics, and the cells without a finished one."""
+    """Return the records of a plan, without diagnostics, and its cells that have no such record.
+
+    Records of interrupted attempts do not count.
+    """
     frame = reader.empty_frame()
     if out.exists():
-        keys = reader.keys_of(cell.key for cell in plan.cells)
+        keys = reader.key_array(cell.key for cell in plan.cells)
         frame = reader.load_records(out, keys, categories=False)
     ended = set(frame.loc[frame["status"].isin((*schema.FINISHED, "failed")), "key"])
     return frame.assign(diagnostics=None), [cell for cell in plan.cells if cell.key not in ended]
@@ -184,35 +200,37 @@ def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
 
 
 def read(folder: str | Path | None = None) -> Baseline:
-    """Read the description and the plans of the baseline; `Baseline.records` reads its records.
+    """Read the description of the baseline and make its plans.
+
+    The records themselves are read later, by `Baseline.records`.
 
     Raises
     ------
     BadInputError
-        If it is absent or broken, or if its cells are not those of today's arena.
+        If the baseline is absent or broken, or if an experiment of conf/ has other cells by now.
     """
-    where = folder_of(folder)
+    where = find_folder(folder)
     plans = {}
     for name in experiments():
-        path, settings = stored.path_of(where, name), settings_of(name)
+        path, settings = stored.file_path(where, name), compose_settings(name)
         if not path.is_file():
             raise BadInputError(f"there is no baseline of {name} in {where}; {REMEDY}.")
-        with _naming(where):
-            plans[name] = stored.plan_of(path, settings, partial(planning.plan, settings))
+        with _add_remedy(where):
+            plans[name] = stored.load_plan(path, settings, partial(planning.plan, settings))
             stored.check_plan(path, plans[name])
     content = _read_description(where)
     return Baseline(where, content["families"], content["classes"], plans)
 
 
 def load(folder: str | Path | None = None) -> pd.DataFrame:
-    """Return the records of the baseline, as `load_records` does, with truths."""
+    """Return all records of the baseline with truths, in the form of `load_records`."""
     return read(folder).records()
 
 
-def joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of frames with the same columns.
+def concatenate(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return one frame with the rows of all frames, which have the same columns.
 
-    Texts stay categories, in alphabetical order; `pandas.concat` would expand them.
+    Unlike `pandas.concat`, this keeps categories as categories, in alphabetical order.
     """
     columns: dict[str, Any] = {}
     for name in frames[0]:
@@ -226,8 +244,8 @@ def joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 @contextmanager
-def _naming(where: Path) -> Iterator[None]:
-    """Name the folder of the baseline and the remedy in a BadInputError of the block."""
+def _add_remedy(where: Path) -> Iterator[None]:
+    """Add the folder of the baseline and a remedy to a BadInputError that the block raises."""
     try:
         yield
     except BadInputError as error:
@@ -237,13 +255,11 @@ def _naming(where: Path) -> Iterator[None]:
 
 
 def _read_description(where: Path) -> dict[str, Any]:
-    """Return the content of baseline.json."""
+    """Return the content of baseline.json. Raise BadInputError if it is absent or broken."""
     try:
         content: dict[str, Any] = json.loads((where / "baseline.json").read_text())
         if isinstance(content["classes"], Mapping) and isinstance(content["families"], Mapping):
             return content
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    raise BadInputError(
-        f"{where / 'baseline.json'} is absent or broken; put back an earlier one, or: {REMEDY}."
-    )
+    raise BadInputError(f"{where / 'baseline.json'} is absent or broken; {REMEDY}.")

@@ -1,8 +1,9 @@
-"""Join many small parts into few large ones, while others read and write.
+"""Join many small parts into few large ones, while other processes read and write.
 
-A joined part is in place before its sources go. So a record is always in at least one part, and
-readers count a record in two parts once. A note in the folder keeps a second driver from doing the
-same work. Nothing is lost if two drivers join the same parts, or if one dies.
+A part is one Parquet file of records. A joined part is written before its sources are deleted. A
+record is therefore always in at least one part, and readers count it once if it is in two. A file
+in the folder keeps a second process from doing the same work. Nothing is lost if two processes join
+the same parts, or if one of them dies.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ from harness.common import buckets
 from harness.errors import BadInputError
 from harness.records import parts, reader, schema
 
-MANY = 250  # parts, from which on a run joins them
-LARGE_MB = 32.0  # larger parts are left alone, or those above 1 / SHARE of all bytes
-SHARE = 100
-ROWS = 100_000  # rows that are in memory at once
-STALE_SECONDS = 600.0  # a note is renewed for every joined part, within seconds
+MANY = 250  # number of parts from which on a run joins small ones
+LARGE_MB = 32.0  # parts of at least this size are left alone
+SHARE = 100  # parts with at least 1 / SHARE of all bytes are left alone too
+ROWS = 100_000  # number of rows of a joined part that are in memory at once
+# Age at which the file of another process is ignored. That process renews it within seconds.
+STALE_SECONDS = 600.0
 NOTE = ".joining"
 
 
 def keep_few(out: Path) -> None:
-    """Join small parts if there are many. If that fails (a full disk), they stay as they are."""
+    """Join small parts if there are many.
+
+    If that fails, for example on a full disk, the parts stay as they are.
+    """
     files = parts.part_files(out)
     if len(files) < MANY:
         return
@@ -50,12 +55,15 @@ def keep_few(out: Path) -> None:
 
 
 def compact(out: Path) -> tuple[int, int]:
-    """Join all sound parts into one; return (number of parts before, rows)."""
+    """Join all readable parts into one. Return (number of parts before, number of rows)."""
     return join(out, parts.part_files(out))
 
 
 def join(out: Path, files: list[Path]) -> tuple[int, int]:
-    """Write the sound ones of these parts as one and delete them; return (their number, rows)."""
+    """Replace the readable ones among these parts by one part.
+
+    Return (number of replaced parts, number of rows). Broken parts stay.
+    """
     sound = [file for file in files if not parts.broken_reason(file)]
     if len(sound) < 2:
         return len(sound), 0
@@ -80,7 +88,10 @@ def join(out: Path, files: list[Path]) -> tuple[int, int]:
 
 @contextmanager
 def _note(out: Path) -> Iterator[Path | None]:
-    """Leave a note that this process joins parts; yield None if another one does."""
+    """Create the file that marks this process as joining parts, and yield its path.
+
+    Yield None if another process is joining parts.
+    """
     note = Path(out) / "records" / NOTE
     note.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError):

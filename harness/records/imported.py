@@ -1,13 +1,14 @@
-"""Records from outside: somebody else's results, read into the schema of records.
+"""Read published results of other people as records.
 
-An entry of `records_from` names a file, or a pack (data/packs.yaml), and a reader: a function of
-the paper's package that takes the path and returns a DataFrame with one row per estimate. The
-frame has the columns NEEDED, and any others of schema.COLUMNS, `truth` and `truth_error`.
+An entry of the option `records_from` names a file (or a pack of data/packs.yaml) and a reader. The
+reader is a function that takes the path of the file. It returns a DataFrame with one row per
+estimate. The frame must have the columns NEEDED. It may also have `truth`, `truth_error`, and
+columns of `schema.COLUMNS` except FILLED_IN.
 
-The other columns are filled in here. The status is `imported`, or `undefined` if the value is not
-finite. The key is a digest of the file's sha256 and of the cell, so it is the same for everybody.
-The run id leads to a description of the source, runs/<run id>.json. Only this description is
-written; the rows are read from the file when they are needed.
+All other columns are filled in here. The status is `imported`, or `undefined` if the value is not
+finite. The key is a digest of the cell and of the file's checksum, so it is the same on every
+machine. runs/<run id>.json describes the source. Only this description is written to the folder of
+results; the rows are read from the file whenever they are needed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from harness.sources import packs
 
 CELL = ["problem", "notion", "n", "rep", "estimator"]  # columns that identify a cell
 NEEDED = (*CELL, "estimand", "value")
-FILLED_IN = (  # columns that no reader may give
+FILLED_IN = (  # columns that a reader must not return
     "key", "problem_key", "estimator_key", "run_id", "status", "seed", "written",
 )  # fmt: skip
 COLUMNS = schema.COLUMNS | dict.fromkeys(schema.TRUTHS, "float")
@@ -41,7 +42,12 @@ COLUMNS = schema.COLUMNS | dict.fromkeys(schema.TRUTHS, "float")
 
 @dataclass(frozen=True)
 class Source:
-    """An entry of `records_from`: a file or a pack, and the dotted path of its reader."""
+    """An entry of `records_from`.
+
+    reader   dotted path of the function that reads the file
+    file     path of the file, unless `pack` is given
+    pack     name of a pack in data/packs.yaml, unless `file` is given
+    """
 
     reader: str
     file: str | None = None
@@ -49,12 +55,12 @@ class Source:
 
     @property
     def path(self) -> Path:
-        """The path of the file. A relative one is also looked for below CALHARNESS_DATA.
+        """Path of the file. A relative path is also looked up in the folder CALHARNESS_DATA.
 
         Raises
         ------
         BadInputError
-            If there is no such file or pack, or a pack has another checksum.
+            If there is no such file or pack, or if the file of a pack has a wrong checksum.
         """
         if self.pack:
             return self._pack_path()
@@ -68,51 +74,52 @@ class Source:
             if place.is_file():
                 return place
         raise BadInputError(
-            f"records_from needs {given}, which is neither here nor below CALHARNESS_DATA; give "
-            "the path of a file."
+            f"records_from names {given}, which is neither in the working folder nor in the folder "
+            "CALHARNESS_DATA; correct the path."
         )
 
     def _pack_path(self) -> Path:
         known = packs.packs()
         if self.pack not in known:
             raise BadInputError(
-                f"records_from has pack {self.pack!r}, which does not exist"
-                f"{guess(str(self.pack), list(known))}."
+                f"records_from names the pack {self.pack!r}, which does not exist"
+                f"{guess(str(self.pack), list(known))}; `calharness data list` shows all packs."
             )
         pack = known[self.pack]
         path = pack.path_below(None if pack.is_shipped else packs.folder())
         if not path.is_file():
-            raise BadInputError(f"records_from needs {path}, which is not there; {pack.remedy}.")
+            raise BadInputError(f"records_from needs {path}, which is absent; {pack.remedy}.")
         if pack.sha256 not in (None, sha256(path)):
             raise BadInputError(
-                f"{path} has sha256 {sha256(path)}, expected {pack.sha256}; it is not used."
+                f"{path} has the sha256 {sha256(path)}, but data/packs.yaml expects {pack.sha256}; "
+                "fetch the file again."
             )
         return path
 
     @property
     def name(self) -> str:
-        """The name of the pack or of the file."""
+        """Name of the pack, or of the file without a pack."""
         return self.pack or Path(str(self.file)).name
 
     @property
     def run_id(self) -> str:
-        """The name of `description`, the same for everybody with this file and this reader."""
+        """Run id of the records. It depends only on the file's content and the reader."""
         return f"imported-{digest(f'{sha256(self.path)}|{self.reader}')}"
 
     def records(self, experiment: str) -> pd.DataFrame:
-        """Return the rows as `Experiment.records` does, under the name of an experiment."""
+        """Return the records of the file, with `experiment` in the column of that name."""
         path = self.path
         return _read(path, sha256(path), self.reader, self.run_id).assign(experiment=experiment)
 
     def described(self) -> str:
-        """Return a clause with the number of imported cells and their source."""
+        """Return a phrase such as "12 imported cells (24 estimates) of file.csv"."""
         frame = self.records("")
         return (
             f"{frame['key'].nunique():,} imported cells ({len(frame):,} estimates) of {self.name}"
         )
 
     def description(self) -> dict[str, Any]:
-        """Return the content of runs/<run id>.json, which describes the source."""
+        """Return the description of the source that runs/<run id>.json contains."""
         pack = packs.packs()[self.pack] if self.pack else None
         fields = ("citation", "repository", "commit", "licence", "note")
         return {
@@ -127,7 +134,7 @@ class Source:
         }
 
     def record(self, out: Path) -> None:
-        """Write the description to <out>/runs/<run id>.json, if it is not there."""
+        """Write the description to <out>/runs/<run id>.json, unless that file exists."""
         name = f"runs/{self.run_id}.json"
         if name not in buckets.names(out, "runs"):
             buckets.write_json(out, name, self.description())
@@ -135,7 +142,10 @@ class Source:
 
 @functools.lru_cache(maxsize=8)
 def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
-    """Return the rows that a reader gives for a file, with all columns of records and truths."""
+    """Return the records that a reader makes of a file, with all columns of records and truths.
+
+    `checksum` is the sha256 of the file.
+    """
     frame = components.import_object(reader, "records_from")(path).reset_index(drop=True)
     _check_frame(frame, f"{reader}, which reads {path.name},")
     parameters = {f"{group}_parameters": "{}" for group in ("problem", "estimator")}
@@ -157,21 +167,24 @@ def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
 
 
 def _check_frame(frame: pd.DataFrame, reader: str) -> None:
-    """Raise BadInputError if columns are missing or not allowed, or if a row occurs twice."""
+    """Raise BadInputError if columns are missing or not allowed, or if an estimate occurs twice.
+
+    `reader` names the reader and the file at the beginning of messages.
+    """
     absent = [name for name in NEEDED if name not in frame]
     wrong = [str(name) for name in frame if name in FILLED_IN or name not in COLUMNS]
     message = ""
     if absent:
-        message = f"gives no {', '.join(absent)}"
+        message = f"returns no column {', '.join(absent)}"
     elif wrong:
-        message = f"gives {', '.join(wrong)}, which no reader may give"
+        message = f"returns {', '.join(wrong)}, which is not allowed"
     if message:
         allowed = ", ".join(name for name in COLUMNS if name not in FILLED_IN)
-        raise BadInputError(f"{reader} {message}; a record has {allowed}.")
+        raise BadInputError(f"{reader} {message}; the allowed columns are {allowed}.")
     row = [*CELL, "estimand"]
     twice = frame.duplicated(row)
     if twice.any():
         raise BadInputError(
-            f"{reader} gives {frame.loc[twice, row].iloc[0].to_list()} twice; an estimate has one "
-            "row."
+            f"{reader} returns {frame.loc[twice, row].iloc[0].to_list()} twice; return one row "
+            "for each estimate."
         )

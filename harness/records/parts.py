@@ -1,10 +1,15 @@
-"""Parts: the files of records, and the checks that find a damaged one.
+"""Write parts, which are the Parquet files of records, and detect damaged ones.
 
-A part's name ends in a digest of its bytes, which every reader checks. Page checksums of Parquet
-would not do, because they do not cover the footer: of 1,000 flipped bits in a part of 231 kB one
-changed numbers without an error, and fifteen in a part of 9 kB; the digest caught all.
-Parts without a digest in the name are from earlier versions or from elsewhere. Their columns,
-types, statuses and keys are checked instead.
+The name of a part ends in a digest of its bytes, which every reader checks. The page checksums of
+Parquet do not suffice, because they do not cover the footer. Measured with 1,000 flipped bits for
+each size of part:
+
+    size     bits that changed numbers without an error from Parquet    with the digest
+    231 kB                                                          1                 0
+    9 kB                                                           15                 0
+
+Parts without a digest in their name were written by earlier versions or other programs. For these,
+the columns, types, statuses and keys are checked instead.
 """
 
 from __future__ import annotations
@@ -29,14 +34,15 @@ NEVER_NULL = (
     "key", "problem", "problem_key", "notion", "n", "rep", "estimator", "estimator_key", "seed",
     "status", "run_id", "written",
 )  # fmt: skip
-KEY = re.compile(r"\w[\w.-]*")  # a problem's key becomes the name of a file
-RACE_SECONDS = 60.0  # how long a reader lists parts again while other processes join them
+KEY = re.compile(r"\w[\w.-]*")  # allowed keys of problems, because a key becomes a file name
+RACE_SECONDS = 60.0  # time for which a reader lists parts again while other processes join them
 
 
 class Part:
-    """Rows that are gathered in memory and written as one part.
+    """Buffer of rows that will be written as one part.
 
-    `after`: time of the records that these rows replace. The clock may have been set back since.
+    The times of the rows are always later than `after`. A row that replaces an earlier record
+    thereby counts as newer, even if the clock has been set back.
     """
 
     def __init__(self, out: Path, after: float = 0.0):
@@ -45,12 +51,12 @@ class Part:
         self.since = time.monotonic()
 
     def add(self, common: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-        """Add the rows of one attempt at a cell. `common`: the columns that they share."""
+        """Add the rows of one attempt at a cell. `common` contains the columns that they share."""
         shared = {**common, "written": max(time.time(), self.after + 1e-3)}
         self.rows += [{**shared, **_escaped(row)} for row in rows]
 
     def write(self) -> None:
-        """Write the rows as one part, if there are any, and start anew."""
+        """Write the rows as one part, and empty the buffer. Without rows, do nothing."""
         if self.rows:
             write_table(self.out, pa.Table.from_pylist(self.rows, schema()))
             self.rows, self.since = [], time.monotonic()
@@ -61,22 +67,25 @@ def _escaped(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_table(out: Path, table: pa.Table) -> None:
-    """Write a table as one part: temporary file, fsync, rename to a name with its digest."""
+    """Write a table as one part.
+
+    It is written to a temporary file, which is then renamed to a name with its digest.
+    """
     with buckets.scratch(out) as temporary:
         pq.write_table(table, temporary, compression="zstd")
         put(temporary, out)
 
 
 def put(temporary: Path, out: Path) -> None:
-    """Move a written file into a folder of results, as a part."""
+    """Move a finished temporary file into a folder of results, as a part."""
     buckets.put(temporary, out, f"records/part-{os.urandom(8).hex()}-{_digest(temporary)}.parquet")
 
 
 def part_files(out: Path) -> list[Path]:
-    """Return the parts of a folder, sorted by name.
+    """Return the parts of a folder of results, sorted by name.
 
-    While parts are joined, one listing could miss both the new part and its sources. So the folder
-    is listed again until no part has gone since the listing before.
+    While another process joins parts, a single listing could miss both the new part and its
+    sources. The folder is therefore listed again until no part has disappeared in between.
     """
     deadline = time.monotonic() + RACE_SECONDS
     files: set[Path] | None = None
@@ -93,18 +102,21 @@ def part_files(out: Path) -> list[Path]:
 
 
 def check_files(files: list[Path]) -> None:
-    """Raise BadInputError for the first part that is broken; the message names it."""
+    """Raise BadInputError if one of these parts is broken. The message names the first one."""
     for file in files:
         if reason := broken_reason(file):
             raise BadInputError(
-                f"{buckets.display_name(file)} is not a readable record part ({reason}); nothing "
-                "was changed: `calharness doctor` lists all such files, `calharness doctor "
-                "--repair` moves them aside, and their cells are computed again."
+                f"{buckets.display_name(file)} is not a readable record part ({reason}); "
+                "`calharness doctor --repair` moves all such files aside, so that their cells are "
+                "computed again."
             )
 
 
 def broken_reason(path: Path) -> str | None:
-    """Return why a part cannot be read or was changed after it was written; None if it is sound."""
+    """Return the reason why a part cannot be used, or None if it is in order.
+
+    A part cannot be used if it cannot be read, or if it was changed after it was written.
+    """
     try:
         state = path.stat()
         return _broken_reason(path, state.st_mtime_ns, state.st_size)
@@ -126,9 +138,9 @@ def _digest(path: Path) -> str:
 
 
 def _content_reason(path: Path) -> str | None:
-    """Return the reason why the content cannot be that of a part, or None."""
+    """Return the reason why the content of a file cannot be that of a part, or None."""
     if not path.is_file():
-        return "it is no file"
+        return "it is not a file"
     try:
         with pq.ParquetFile(path) as file:
             names = [FORMER.get(name, name) for name in file.schema_arrow.names]
@@ -142,7 +154,7 @@ def _content_reason(path: Path) -> str | None:
 
 
 def _rows_reason(rows: pa.Table) -> str | None:
-    """Return the reason why rows cannot be those of a part, or None."""
+    """Return the reason why a table cannot contain the rows of a part, or None."""
     try:
         columns = {
             field.name: rows[field.name].cast(field.type)

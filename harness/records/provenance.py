@@ -1,4 +1,4 @@
-"""Provenance of a run: git state, versions, processor, threads, configuration."""
+"""Record the provenance of a run: commit, versions, processor, threads and configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ PACKAGES = (
 
 
 def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
-    """Write runs/<run id>.json and return the run id. `counts`: numbers of cells of the plan."""
+    """Write runs/<run id>.json for a run that starts now, and return the new run id.
+
+    `counts` contains the numbers of cells of the plan (see `pending.Tally`).
+    """
     run_id = f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
     content = {
         "run_id": run_id,
@@ -40,14 +43,17 @@ def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
 
 
 def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
-    """Add the state (finished, interrupted or failed) and the wall time to the file of a run."""
+    """Add the final state and the wall-clock seconds to runs/<run id>.json.
+
+    `state` is finished, interrupted or failed.
+    """
     content = json.loads(buckets.read(out, _name(run_id)))
     content |= {"state": state, "seconds": round(seconds, 3)}
     buckets.write_json(out, _name(run_id), content)
 
 
 def read(out: Path, run_id: str) -> dict[str, Any]:
-    """Return the content of the file of a run, {} if it is absent or broken."""
+    """Return the content of runs/<run id>.json, or {} if it is absent or broken."""
     try:
         content: dict[str, Any] = json.loads(buckets.read(out, _name(run_id)))
         return content
@@ -55,8 +61,8 @@ def read(out: Path, run_id: str) -> dict[str, Any]:
         return {}
 
 
-def path_of(out: Path, run_id: str) -> Path:
-    """Return the path of the file of a run, in a folder of this host."""
+def run_path(out: Path, run_id: str) -> Path:
+    """Return the path of runs/<run id>.json in a folder of results on this host."""
     return Path(out) / _name(run_id)
 
 
@@ -65,7 +71,7 @@ def _name(run_id: str) -> str:
 
 
 def surroundings() -> dict[str, Any]:
-    """Return git state, versions, processor, threads and command of this process."""
+    """Return the commit, versions, processor, threads and command line of this process."""
     return {
         "git": git_state(),
         "python": platform.python_version(),
@@ -79,7 +85,10 @@ def surroundings() -> dict[str, Any]:
 
 
 def git_state() -> dict[str, Any]:
-    """Return the commit, and if files outside results/ differ from it; {} without a checkout."""
+    """Return the commit of the checkout, and whether files outside results/ differ from it.
+
+    Return {} for an installed package.
+    """
     if CHECKOUT is None:
         return {}
     try:
@@ -108,7 +117,7 @@ def processor() -> str:
 
 
 def version(package: str) -> str | None:
-    """Return the version of an installed package, or None."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""Records, read by DuckDB.
+"""Read records with DuckDB.
 
-Every query sees two views: `r`, all rows of all parts, and `cells`, one row per cell with the
-status and the time of the attempt that counts.
+Every query can use two views. `r` contains all rows of all parts. `cells` contains one row per
+cell, with the status and the time of the attempt that counts.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from harness.records import parts
 from harness.records.schema import COLUMNS, FORMER, TRUTHS, dtype
 from harness.records.truths import read_truths
 
-ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand", "key")  # of rows
-# texts that repeat are read as DuckDB enums, which become pandas categories
+ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand", "key")  # columns to sort rows by
+# Columns of texts that repeat. They are read as DuckDB enums, which become pandas categories.
 ENUMS = tuple(name for name, kind in COLUMNS.items() if kind == "str" and name != "diagnostics")
-SAMPLED_BYTES = 8 * 2**20  # size of all parts above which times are read from a sample of the cells
+SAMPLED_BYTES = 8 * 2**20  # size of all parts above which only times of some cells are read
 T = TypeVar("T")
 
-# The attempt that counts: ok and undefined before skipped and failed, these before interrupted; of
-# equally good ones the latest. Rows of a cell that were written at the same time are one attempt,
-# and one number makes it ok.
+# Rows of a cell that were written at the same time form one attempt. Its status is ok if one of its
+# rows has a number. The best attempt at a cell counts: ok and undefined are better than skipped and
+# failed, and these are better than interrupted. Among equally good attempts, the latest counts.
 _CELLS = """create view cells as
     select key, estimator,
            coalesce(greatest(ok, undefined), greatest(skipped, failed), interrupted) as written,
@@ -48,7 +48,7 @@ _CELLS = """create view cells as
                  max(written) as interrupted
           from r group by key)"""
 _SQL = {"str": "varchar", "int": "bigint", "float": "double"}
-# a source without rows, which gives every column its type, and old parts the columns they lack
+# Query without rows. It gives every column its type, and adds columns that old parts lack.
 _EMPTY = ", ".join(
     f"null::{_SQL[kind]} as {name}"
     for name, kind in (COLUMNS | dict.fromkeys(FORMER, "str")).items()
@@ -68,28 +68,31 @@ def read(
     where: str = "true",
     keys: pa.Array | None = None,
 ) -> T | None:
-    """Call `use` with a connection to the records, and list the parts again if some were joined.
+    """Open the records of a folder, call a function with the connection, and return its result.
+
+    If another process joins parts in the meantime, the parts are listed again and the function is
+    called again.
 
     Parameters
     ----------
     source : path or list of paths
-        A folder of results, or parts.
+        A folder of results, or a list of parts.
     use : callable
-        What to do with the connection. It may be called again.
+        Function that takes a DuckDB connection with the views `r` and `cells`.
     where : str
-        Condition on the rows, as SQL.
+        Condition that rows must fulfil, as SQL.
     keys : pyarrow.Array, optional
-        Keys of the wanted cells; all by default.
+        Keys of the wanted cells. By default, all cells are wanted.
 
     Returns
     -------
     object
-        The result of `use`; None if there are no parts.
+        Result of `use`, or None if there are no parts.
 
     Raises
     ------
     BadInputError
-        If a part cannot be read or was changed after it was written; the message names it.
+        If a part cannot be read, or was changed after it was written. The message names the part.
     """
     deadline = time.monotonic() + parts.RACE_SECONDS
     while True:
@@ -110,8 +113,8 @@ def read(
 
 
 def _connect(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.DuckDBPyConnection:
-    """Return a connection with the views r and cells."""
-    connection = duckdb.connect(config={"threads": 1})  # of two, the second saved no time
+    """Return a connection to these parts that has the views `r` and `cells`."""
+    connection = duckdb.connect(config={"threads": 1})  # a second thread saved no time
     if keys is not None:
         connection.register("wanted", pa.table({"key": keys}))
         where = f"({where}) and key in (select key from wanted)"
@@ -127,19 +130,22 @@ def _connect(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.Duc
 
 
 def quoted(text: str) -> str:
-    """Return a text as a literal of SQL."""
+    """Return a text as a string literal of SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def run_condition(run_id: str | None) -> str:
-    """Return the condition on the rows of one run; `None` gives a condition that always holds."""
+    """Return the SQL condition for rows of a run. For None, return one that always holds."""
     return "true" if run_id is None else f"run_id = {quoted(run_id)}"
 
 
 def query(
     source: Path | list[Path], sql: str, given: Iterable[Any] = (), where: str = "true"
 ) -> list[Any]:
-    """Return the rows of a query over the views r and cells, [] if there are no parts."""
+    """Return the rows of an SQL query over the views `r` and `cells`, or [] without parts.
+
+    `given` are the parameters of the query, and `where` is a condition that records must fulfil.
+    """
     rows = read(source, lambda connection: connection.execute(sql, [*given]).fetchall(), where)
     return rows or []
 
@@ -150,9 +156,9 @@ def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
 
 
 def failures(out: Path, run_id: str, alone: bool) -> int:
-    """Return the number of cells of `run_id` that failed and that no other attempt has fixed.
+    """Return the number of cells that failed in a run and have no better attempt in another run.
 
-    With `alone`, only attempts of this run count.
+    With `alone`, attempts of other runs are ignored.
     """
     sql = """select count(*) from cells where status = 'failed'
              and key in (select key from r where run_id = ? and status = 'failed')"""
@@ -161,21 +167,22 @@ def failures(out: Path, run_id: str, alone: bool) -> int:
 
 
 def first_failure(out: Path, run_id: str) -> str:
-    """Return the reason of the first cell that failed in a run."""
+    """Return the reason of the cell that failed first in a run."""
     sql = "select arg_min(reason, written) from r where status = 'failed'"
     return str(query(out, sql, where=run_condition(run_id))[0][0])
 
 
 def latest(out: Path) -> float:
-    """Return the time of the latest record, 0 if there are none."""
+    """Return the time of the latest record in seconds since 1970, or 0 without records."""
     rows = query(out, "select max(written) from r")
     return float(rows[0][0] or 0.0) if rows else 0.0
 
 
 def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
-    """Return (estimator, its key, problem key, notion, n, median CPU seconds of a finished cell).
+    """Return the median CPU seconds of finished cells, for each kind of cell.
 
-    Large records are sampled by cell.
+    A row is (estimator, estimator key, problem key, notion, n, seconds). If there are many records,
+    only a sample of the cells is read.
     """
     size = sum(file.stat().st_size for file in parts.part_files(out) if file.is_file())
     sql = f"""select estimator, estimator_key, problem_key, notion, n, median(s) from
@@ -188,14 +195,17 @@ def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
 
 
 def status_counts(out: Path) -> list[tuple[str, str, int]]:
-    """Return (estimator, status, number of cells)."""
+    """Return the number of cells for each estimator and status, as (estimator, status, number)."""
     return query(out, "select estimator, status, count(*) from cells group by all order by all")
 
 
 def estimated(
     out: Path, problem_keys: list[str], estimator_keys: list[str]
 ) -> list[tuple[str, str, str]]:
-    """Return the (problem key, notion, estimand) that these estimators estimated."""
+    """Return all (problem key, notion, estimand) for which records have an estimate.
+
+    Only records with these keys of problems and estimators count.
+    """
     if not problem_keys:
         return []
     sql = """select distinct problem_key, notion, estimand from r where estimand is not null
@@ -204,13 +214,13 @@ def estimated(
 
 
 def empty_frame() -> pd.DataFrame:
-    """Return the frame of `load_records` without rows."""
+    """Return a frame with the columns of `load_records` and without rows."""
     kinds = COLUMNS | dict.fromkeys(TRUTHS, "float")
     return pd.DataFrame({name: pd.Series(dtype=dtype(kind)) for name, kind in kinds.items()})
 
 
-def keys_of(keys: Iterable[str]) -> pa.Array:
-    """Return the distinct keys, for `load_records`."""
+def key_array(keys: Iterable[str]) -> pa.Array:
+    """Return the distinct keys as an Arrow array, which `load_records` takes."""
     return pc.unique(pa.array(keys, pa.string()))
 
 
@@ -220,27 +230,28 @@ def load_records(
     columns: Iterable[str] | None = None,
     categories: bool = True,
 ) -> pd.DataFrame:
-    """Load all records below `path`: a results folder, its records/ folder, or one Parquet file.
+    """Load records as a DataFrame, with their truths.
 
     The frame has one row per estimate, or per cell without an estimate. If a cell was tried several
-    times, the best attempt counts (ok before skipped and failed before interrupted; then the
-    latest). `truth` and `truth_error` are joined from the stored truths (NaN where unknown).
+    times, the best attempt counts: ok and undefined are better than skipped and failed, and these
+    are better than interrupted. Among equally good attempts, the latest counts. The columns `truth`
+    and `truth_error` come from the stored truths, and are NaN where a truth is unknown.
 
     Parameters
     ----------
     path : path
-        Where the records are.
+        A results folder, its folder records/, one Parquet file, or the address of a bucket.
     keys : iterable of str, optional
-        Keys of the wanted cells; all by default.
+        Keys of the wanted cells. By default, all cells are loaded.
     columns : iterable of str, optional
-        The wanted columns, in this order; all by default. The others take no memory.
+        Wanted columns, in this order. By default, all columns are loaded.
     categories : bool
-        True: texts that repeat are categories in alphabetical order. False: they are objects.
+        If True, texts that repeat are categories in alphabetical order. If False, they are objects.
 
     Raises
     ------
     BadInputError
-        If there is no such path or column, or a part cannot be read.
+        If there is no such path or column, or if a part cannot be read.
     """
     path = buckets.resolve_bucket(str(path)) if buckets.is_address(path) else Path(path)
     if not path.exists():
@@ -253,7 +264,7 @@ def load_records(
     names = list(dict.fromkeys(given))
     if unknown := [name for name in names if name not in known]:
         raise BadInputError(
-            f"columns holds {unknown[0]!r}, which records do not have; they have "
+            f"columns contains {unknown[0]!r}, which is not a column of records; choose among "
             f"{', '.join(known)}."
         )
     out = path if path.is_dir() else path.parent.parent
@@ -262,7 +273,7 @@ def load_records(
     frame = read(
         [path] if path.is_file() else out,
         lambda connection: _frame(connection, out, names, categories),
-        keys=keys if keys is None or isinstance(keys, pa.Array) else keys_of(keys),
+        keys=keys if keys is None or isinstance(keys, pa.Array) else key_array(keys),
     )
     return empty_frame()[names] if frame is None else frame
 
@@ -270,13 +281,16 @@ def load_records(
 def _frame(
     connection: duckdb.DuckDBPyConnection, out: Path, names: list[str], categories: bool
 ) -> pd.DataFrame | None:
-    """Return the rows of the attempts that count, with truths, in ORDER; None without any."""
+    """Return the rows of the attempts that count, with truths, sorted by ORDER.
+
+    Return None if there are no rows. `names` are the wanted columns.
+    """
     selected = {name: name for name in {*names, *ORDER, "problem_key"} & COLUMNS.keys()}
     for name in selected.keys() & {*ENUMS} - {"key"}:
         texts_sql = f"select distinct {name} from r where {name} is not null order by 1"
         connection.execute(f"create type {name}_text as enum ({texts_sql})")
         selected[name] = f"{name}::{name}_text"
-    # keys are numbered: an enum of 300,000 keys took 90 MB more and twice the time
+    # Keys are replaced by numbers: an enum of 300,000 keys took 90 MB more and twice the time.
     connection.execute(
         """create temp table chosen as select key, written,
            (row_number() over (order by key) - 1)::integer as cell from cells"""
@@ -291,14 +305,14 @@ def _frame(
     if not columns:
         return None
     keys = connection.execute("select key from chosen order by cell").fetchnumpy()["key"]
-    connection.close()  # its memory is needed for the columns
-    # an absent text has the largest code, as the last in the order
+    connection.close()  # frees memory, which the columns need
+    # An absent text has the code -1. As an unsigned number it is the largest and sorts last.
     codes = [columns[name] for name in reversed(ORDER)]
     order = np.lexsort([c.astype("uint32") if c.dtype.itemsize < 8 else c for c in codes])
     del codes
-    for name in list(columns):  # column by column: two copies of all would not fit
+    for name in list(columns):  # sort one column at a time, because two copies of all are too large
         columns[name] = columns[name].take(order)
-    # while parts are joined, the new part and its sources are there at the same time
+    # While parts are being joined, both the new part and its sources contain the same rows.
     same = [columns[name][1:] == columns[name][:-1] for name in ("key", "estimand")]
     is_new = np.append(True, ~(same[0] & same[1]))
     frame: dict[str, Any] = {}
@@ -317,10 +331,10 @@ def _frame(
 def _columns(
     connection: duckdb.DuckDBPyConnection, sql: str
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the columns of a query, categories as codes, and their dtypes in pandas.
+    """Return the columns of a query as arrays, and their pandas dtypes; categories become codes.
 
-    They are copied batch by batch. The memory of a batch of DuckDB is freed as a whole, so that a
-    table of all batches would stay until its last column is gone.
+    The columns are copied batch by batch, so that DuckDB can free each batch. A table of all
+    batches would stay in memory until its last column is deleted.
     """
     total = connection.execute(f"select count(*) from ({sql})").fetchall()[0][0]
     columns: dict[str, NDArray[Any]] = {}

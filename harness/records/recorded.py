@@ -1,4 +1,4 @@
-"""The records of a configuration, read for drawing."""
+"""Read the records of a run's configuration, to draw figures, tables and pages."""
 
 from __future__ import annotations
 
@@ -23,27 +23,28 @@ from harness.plan.configured import Configured
 from harness.records import imported, parts, reader, schema
 from harness.records.truths import missing_truths
 
-# From this number of cells on, repeated texts of records are categories, and only the columns DRAWN
-# are read to draw. With a million cells, the driver then stays below 1 GB.
+# Above this number of cells, texts are read as categories, and drawing reads only the columns
+# DRAWN. A process that draws a million cells then stays below 1 GB.
 MANY_CELLS = 200_000
-DRAWN = (  # columns that the general drawing and the summary of a run need
+DRAWN = (  # columns that figures, tables and the summary of a run need
     "key", "problem", "problem_key", "notion", "n", "estimator", "estimator_key", "estimand",
     "value", "low", "high", "level", "kind", "status", "reason", "cpu_seconds", "truth",
     "truth_error",
 )  # fmt: skip
-NUMBERS = ("value", "low", "high", "truth", "truth_error")  # numbers that a page shows
+NUMBERS = ("value", "low", "high", "truth", "truth_error")  # columns of numbers that pages show
 Pairs = list[tuple[str, str]]  # (notion, estimand)
 
 
 @dataclass(frozen=True)
 class Recorded(Configured):
-    """A configuration whose records can be read."""
+    """A run's configuration with its plan, whose records can be read."""
 
     def records(self, to_draw: bool = False) -> pd.DataFrame:
-        """Read the records of the experiment and of those whose records it uses. Compute nothing.
+        """Return the records of this run and of the experiments whose records it uses.
 
-        The best attempt at each cell counts. The column `experiment` names the experiment of a row.
-        With `to_draw`, the records of very many cells lack the columns that no drawing needs.
+        Nothing is computed. The best attempt at each cell counts. The column `experiment` says
+        which experiment a row belongs to. With `to_draw`, columns that no drawing needs are left
+        out if there are very many cells.
         """
         frames = []
         for member in self.family:
@@ -54,24 +55,24 @@ class Recorded(Configured):
 
     @property
     def sources(self) -> list[imported.Source]:
-        """Sources of its records from outside."""
+        """Sources of imported records, from the setting `records_from`."""
         return [imported.Source(**source) for source in self.settings.records_from]
 
     def computed(self, to_draw: bool = False) -> pd.DataFrame:
-        """Read the records of its own cells, as `records` does."""
+        """Return the records of this run's own cells, in the form of `records`."""
         frame = reader.empty_frame()
         if self.plan.cells and parts.part_files(self.out):
             columns = DRAWN if to_draw and self._has_many else None
             keys = self._own_keys
             frame = reader.load_records(self.out, keys, columns, categories=self._has_many)
         is_skipped = frame["status"].eq("skipped")
-        if is_skipped.any():  # a skip is outdated if the missing data or package is there now
+        if is_skipped.any():  # drop outdated skips: the missing file or package may exist by now
             frame = frame[~is_skipped | frame["key"].isin(set(self.plan.skips))]
         frame = frame.reset_index(drop=True)
         kind = "category" if self._has_many else "object"
         groups = {"problem": self.plan.problems, "estimator": self.plan.estimators}
         for group, components in groups.items():
-            # records may have been written under an earlier id
+            # Records may have been written under an earlier id.
             ids = {component.key: component.id for component in components.values()}
             frame[group] = frame[f"{group}_key"].map(ids).astype(kind)
         name: Any = self.name
@@ -82,27 +83,34 @@ class Recorded(Configured):
 
     @cached_property
     def _own_keys(self) -> pa.Array:
-        return reader.keys_of(cell.key for cell in self.plan.cells)
+        return reader.key_array(cell.key for cell in self.plan.cells)
 
     @cached_property
     def _keys(self) -> pa.Array:
-        """Keys of all cells whose records it uses, each once."""
+        """Keys of all cells whose records this run uses, each once."""
         return pc.unique(pa.concat_arrays([member._own_keys for member in self.family]))
 
     @property
     def cell_count(self) -> int:
-        """The number of all cells whose records it uses."""
+        """Number of all cells whose records this run uses."""
         return len(self._keys)
 
     @property
     def _has_many(self) -> bool:
-        """True for very many cells, drawn in the general way and from this experiment alone."""
+        """True if the run has more than MANY_CELLS cells and no special kind of drawing.
+
+        Sweeps, rankings, arenas, items of papers, and records of other experiments count as
+        special.
+        """
         drawing = ("item", "arena", "ranking", "records_of", "records_from")
         is_special = self.is_sweep or any(getattr(self.settings, name) for name in drawing)
         return len(self.plan.cells) > MANY_CELLS and not is_special
 
     def missing_truths(self, frame: pd.DataFrame) -> dict[str, Pairs]:
-        """Return the truths of estimates in `frame` that no run has computed, by problem."""
+        """Return the truths that estimates in `frame` need and that are not stored yet.
+
+        The result is {name of the problem in the plan: [(notion, estimand)]}.
+        """
         columns = ["problem_key", "notion", "estimand"]
         rows = frame.loc[frame["estimand"].notna(), columns].drop_duplicates()
         estimated = list(rows.itertuples(index=False, name=None))
@@ -114,10 +122,10 @@ class Recorded(Configured):
         return {name: pairs for name, pairs in missing.items() if pairs}
 
     def wanted_truths(self, estimated: list[tuple[str, str, str]], problem: Component) -> Pairs:
-        """Return the truths that are wanted of a problem.
+        """Return the pairs (notion, estimand) whose truths are needed for a problem.
 
-        `estimated` has (problem key, notion, estimand) of the estimates. A ranking by the truths of
-        an estimand wants these as well.
+        `estimated` contains (problem key, notion, estimand) of all estimates. If the models of a
+        ranking are ordered by the truths of an estimand, these truths are needed too.
         """
         wanted = [(notion, estimand) for key, notion, estimand in estimated if key == problem.key]
         reference = self.settings.ranking.reference if self.settings.ranking else None
@@ -138,20 +146,28 @@ class Recorded(Configured):
         return bool(schema.has_number(frame).any())
 
     def stamp(self, frame: pd.DataFrame) -> str:
-        """Return a digest of a page's content: numbers to eight digits, configuration, version.
+        """Return a digest of what a page shows: numbers, configuration and version.
 
-        It does not depend on time and machine.
+        Numbers count to eight significant digits, so that the digest is the same on every machine.
         """
         columns = ["key", "estimand", "status", "kind", *(["experiment"] if self.others else [])]
-        rows = digest_of(frame, columns, NUMBERS)
+        rows = digest_frame(frame, columns, NUMBERS)
         content = [rows, self.page_settings(), self.plan.points, VERSION]
         return digest(json.dumps(content, sort_keys=True, default=str))
 
 
-def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:
-    """Return sixteen digits that identify the rows by these columns, in any order of the rows.
+def digest_frame(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:
+    """Return a digest (16 hexadecimal digits) of some columns of a frame.
 
-    Numbers count to eight digits: at twelve, a few of a million differ between processors.
+    It does not depend on the order of the rows. Numbers count to eight significant digits: at
+    twelve digits, a few in a million would differ between processors.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows.
+    texts, numbers : iterables of str
+        Names of the columns of texts and of numbers.
     """
     columns: dict[str, Any] = {}
     for name in texts:
@@ -170,7 +186,10 @@ def digest_of(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str])
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values to eight significant digits, 0 below 1e-12, and -inf for NaN."""
+    """Return values rounded to eight significant digits.
+
+    Values below 1e-12 become 0, and NaN becomes -inf.
+    """
     values = np.where(np.abs(values) < SMALLEST, 0.0, values)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scale = 10.0 ** (7 - np.floor(np.log10(np.where(values != 0.0, np.abs(values), 1.0))))

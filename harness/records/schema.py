@@ -1,13 +1,22 @@
-"""Schema of records. They are append-only Parquet parts, with any number of writers.
+"""Define the columns and statuses of records, and the files of a folder of results.
+
+Records are only appended, as Parquet files, and any number of processes may write at once.
 
 <out>/records/part-<random>-<digest>.parquet   one row per estimate, or per cell without one
 <out>/truths/<problem key>.json   {"notion|estimand": [value, error, method]}, null if unknown
 <out>/runs/<run id>.json              provenance
 
-status: ok | skipped (outside the estimator's range) | failed (it raised) | undefined (no finite
-number for this sample) | interrupted (the machine stopped first). Cells with ok, skipped or
-undefined are finished; the others run again. Records from outside (harness.records.imported) are
-`imported` or undefined and are in no folder of results.
+The status of a record is one of these:
+
+ok            the estimate is a finite number
+undefined     the estimator has no finite number for this sample
+skipped       the cell is outside the estimator's range, or cannot run on this machine
+failed        the estimator raised an error or ended its process
+interrupted   the run stopped before the cell was finished
+imported      the number was read from a file (harness.records.imported)
+
+Cells with ok, undefined or skipped are finished; cells with failed or interrupted run again.
+Imported records are not written to a folder of results.
 """
 
 from __future__ import annotations
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
 
 STATUSES = ("ok", "skipped", "undefined", "failed", "interrupted", "imported")
 FINISHED = ("ok", "skipped", "undefined")
-WITH_NUMBER = ("ok", "imported")  # the statuses of records that hold a number
+WITH_NUMBER = ("ok", "imported")  # statuses of records that contain a number
 COLUMNS = {
     "key": "str", "problem": "str", "problem_key": "str", "problem_parameters": "str",
     "notion": "str", "n": "int", "rep": "int", "estimator": "str", "estimator_key": "str",
@@ -30,24 +39,24 @@ COLUMNS = {
     "status": "str", "reason": "str", "seconds": "float", "cpu_seconds": "float",
     "peak_mb": "float", "run_id": "str", "written": "float",
 }  # fmt: skip
-TRUTHS = ("truth", "truth_error")  # joined when records are loaded
+TRUTHS = ("truth", "truth_error")  # columns that are added when records are loaded
 LATER = ("diagnostics",)  # columns that records of the first version may lack
-FORMER = {"parts": "diagnostics"}  # old name of a column: today's name
+FORMER = {"parts": "diagnostics"}  # {former name of a column: its present name}
 _ARROW = {"str": pa.dictionary(pa.int32(), pa.string()), "int": pa.int64(), "float": pa.float64()}
 
 
 def schema() -> pa.Schema:
-    """Return the Arrow schema of a part. Texts are dictionaries, except for the key."""
+    """Return the Arrow schema of records. Texts are dictionary-encoded, except for the key."""
     return pa.schema(
         [(name, pa.string() if name == "key" else _ARROW[kind]) for name, kind in COLUMNS.items()]
     )
 
 
 def dtype(kind: str) -> str:
-    """Return the pandas type for str, int or float."""
+    """Return the pandas dtype for a kind of column: "str", "int" or "float"."""
     return {"str": "object", "int": "int64", "float": "float64"}[kind]
 
 
 def has_number(records: pd.DataFrame) -> pd.Series:
-    """Return a mask of the rows with a number, computed or imported."""
+    """Return a mask of the records that contain a number, computed or imported."""
     return records["status"].isin(WITH_NUMBER)

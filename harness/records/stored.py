@@ -1,17 +1,22 @@
-"""Stored records: compact files for version control, from which all results are drawn again.
+"""Write and read stored records: compact files for version control, one per experiment.
+
+All tables and figures can be drawn from these files again, without computing a cell.
 
 <folder>/<experiment>.parquet    one row per estimate, or per cell without one, in the plan's order
 
-A cell is stored by its position in the plan, and the keys of a plan are a pure function of the
-configuration. A digest of all keys shows if the plan is still the same; otherwise the file is
-refused. Estimates are stored bit for bit; a `value` that equals its bound is stored once. Seconds
-are rounded to three digits, and in files of more than EXACT rows the numbers in diagnostics to six.
-peak_mb and the time of writing are left out. Truths and provenance are in the file's metadata, as
-compressed JSON.
+How the content is stored:
 
-If a plan depends on data (a family has as many problems as there are files), the metadata also
-describe the plan (harness.records.stored_plan). So results can be drawn where the data are absent
-or others.
+* A cell is stored as its position in the plan. A digest of all keys shows whether the configuration
+  still has the same plan; if not, the file is refused.
+* Estimates keep all bits. A `value` that equals its bound is stored once.
+* Seconds are rounded to three significant digits. In files of more than EXACT rows, the numbers in
+  diagnostics are rounded to six.
+* `peak_mb` and the time of writing are left out.
+* Truths and provenance are in the file's metadata, as compressed JSON.
+
+The plan of some experiments depends on data files: a family has one problem for each file. The
+metadata of such a file describe the plan (harness.records.stored_plan), so that results can be
+drawn where the data files are absent or different.
 """
 
 from __future__ import annotations
@@ -43,29 +48,30 @@ from harness.records.stored_columns import (
     NUMBERS,
     TEXTS,
     TIMES,
-    decoded,
+    decode,
     rounded,
     split_diagnostics,
 )
-from harness.records.stored_plan import describe, described_plan
+from harness.records.stored_plan import describe, restore_plan
 from harness.records.truths import read_truths, write_truths
 
 FOLDER = "records_of"
-EXACT = 20_000  # rows up to which diagnostics are stored to the last digit
+EXACT = 20_000  # number of rows up to which numbers in diagnostics keep all digits
+# Columns that are read before rows are chosen, and the type of a function that chooses rows.
 CHOSEN_BY = ("problem", "problem_key", "notion", "n", "rep", "estimator", "estimand")
 Choice = Callable[[pd.DataFrame], pd.Series]
 TRUTH_OF = ["problem_key", "notion", "estimand"]
 COLUMNS = (*schema.COLUMNS, *schema.TRUTHS)
-RUN_FIELDS = ("state", "seconds", "git", "processor", "versions")  # of runs/<run id>.json
+RUN_FIELDS = ("state", "seconds", "git", "processor", "versions")  # entries kept of a run's file
 
 
 def plan_digest(plan: Plan) -> str:
-    """Return a digest of the cells of a plan and their order."""
+    """Return a digest of the keys of a plan's cells, in the plan's order."""
     return digest("|".join(cell.key for cell in plan.cells))
 
 
-def path_of(folder: Path, name: str) -> Path:
-    """Return the path of the stored records of an experiment."""
+def file_path(folder: Path, name: str) -> Path:
+    """Return the path of the stored records of the experiment `name`."""
     return Path(folder) / f"{name}.parquet"
 
 
@@ -73,17 +79,18 @@ def path_of(folder: Path, name: str) -> Path:
 
 
 def store(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> Path:
-    """Write records of a plan's cells to a file, with the truths and runs of a results folder.
+    """Write the records of a plan's cells to a file, and return its path.
 
     Parameters
     ----------
     frame : DataFrame
-        Records, as `load_records` returns them.
+        Records of the cells, as `load_records` returns them.
     plan : Plan
+        Plan with the cells.
     out : path
-        The results folder.
+        Folder of results, from which truths and provenance are taken.
     path : path
-        The file to write.
+        File to write.
     """
     position = {cell.key: number for number, cell in enumerate(plan.cells)}
     frame = frame.assign(cell=frame["key"].map(position)).sort_values(
@@ -140,7 +147,7 @@ def _packed_metadata(frame: pd.DataFrame, plan: Plan, out: Path, path: Path) -> 
 
 
 def _stored_run(out: Path, run_id: str) -> dict[str, Any]:
-    """Return the provenance of a run that a stored file keeps."""
+    """Return those entries of runs/<run id>.json that a stored file keeps."""
     run = provenance.read(out, run_id)
     kept = {name: run[name] for name in RUN_FIELDS if name in run}
     return {**kept, "config": {"name": run.get("config", {}).get("name")}}
@@ -150,35 +157,38 @@ def _stored_run(out: Path, run_id: str) -> dict[str, Any]:
 
 
 def metadata(path: Path) -> dict[str, Any]:
-    """Return the metadata of a stored file: experiment, plan, cells, version, truths, runs.
+    """Return the metadata of a stored file.
 
-    For a plan that depends on data, `made_of` describes it.
+    The entries are experiment, plan (a digest), cells (their number), version, truths and runs. If
+    the plan depends on data files, the entry `made_of` describes it.
 
     Raises
     ------
     BadInputError
-        If the file holds no stored records.
+        If the file does not contain stored records.
     """
     try:
         packed = pq.read_metadata(path).metadata[b"calharness"]
         content: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(packed)))
     except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise BadInputError(
-            f"{path} holds no stored records ({type(error).__name__}); put back an earlier one."
+            f"{path} contains no stored records ({type(error).__name__}); restore an earlier "
+            "version of the file."
         ) from error
     return content
 
 
-def plan_of(path: Path, settings: Settings, make_plan: Callable[[], Plan]) -> Plan:
-    """Return the plan of a stored file.
+def load_plan(path: Path, settings: Settings, make_plan: Callable[[], Plan]) -> Plan:
+    """Return the plan whose cells a stored file contains.
 
-    This is the plan of `make_plan`, unless the file describes its plan. Then it is the described
-    one, with the cells that were skipped then.
+    If the file describes its plan, return the described plan, in which the same cells are skipped
+    as when the file was written. Otherwise return the result of `make_plan`.
 
     Raises
     ------
     BadInputError
-        If the configuration has changed, or a component that needs no data.
+        If the file describes a plan, but the configuration or a component without data files has
+        changed since.
     """
     content = metadata(path) if path.is_file() else {}
     description = content.get("made_of")
@@ -187,9 +197,9 @@ def plan_of(path: Path, settings: Settings, make_plan: Callable[[], Plan]) -> Pl
     here: Plan | None
     try:
         here = make_plan()
-    except BadInputError:  # without its data not even the problems are known
+    except BadInputError:  # without the data files, the problems of a family are unknown
         here = None
-    plan = described_plan(description, settings, here)
+    plan = restore_plan(description, settings, here)
     if plan is None or plan_digest(plan) != content["plan"]:
         raise BadInputError(_refused(path, content, here))
     filters = [("status", "=", "skipped")]
@@ -202,7 +212,7 @@ def plan_of(path: Path, settings: Settings, make_plan: Callable[[], Plan]) -> Pl
 
 
 def check_plan(path: Path, plan: Plan) -> None:
-    """Raise BadInputError if the stored cells are not those of the plan."""
+    """Raise BadInputError if the cells in a stored file are not those of the plan."""
     content = metadata(path)
     if content["plan"] != plan_digest(plan):
         raise BadInputError(_refused(path, content, plan))
@@ -210,35 +220,35 @@ def check_plan(path: Path, plan: Plan) -> None:
 
 def _refused(path: Path, content: dict[str, Any], plan: Plan | None) -> str:
     experiment = content["experiment"]
-    here = f"those of {experiment} here"
+    here = f"the cells of {experiment}"
     if plan:
-        here = f"the {len(plan.cells):,} cells that {experiment} has here"
+        here = f"the {len(plan.cells):,} cells of {experiment}"
     return (
-        f"{path.name} holds records of {content['cells']:,} cells, which are not {here}: "
-        "its configuration or its data have changed."
+        f"{path.name} contains records of {content['cells']:,} cells, which are not {here} as it "
+        "is configured now: its configuration or its data files have changed."
     )
 
 
 def unpack(path: Path, plan: Plan, out: Path) -> int:
-    """Write the stored records of a plan into a results folder, with truths and runs.
+    """Copy stored records into the results folder `out`, with their truths and provenance.
 
     Returns
     -------
     int
-        The number of rows.
+        Number of rows.
 
     Raises
     ------
     BadInputError
-        If the stored cells are not those of the plan.
+        If the cells in the stored file are not those of the plan.
     """
     content = metadata(path)
     check_plan(path, plan)
-    frame = decoded(path, plan, [*schema.COLUMNS])
+    frame = decode(path, plan, [*schema.COLUMNS])
     for name in TEXTS:
         texts = {text: escape(text) for text in frame[name].dropna().unique()}
         frame[name] = frame[name].map(texts)
-    frame = frame.assign(written=1e-3)  # anything computed here is later
+    frame = frame.assign(written=1e-3)  # older than any record that is computed on this machine
     frame = frame.reindex(columns=list(schema.COLUMNS))
     columns = [
         pa.array(frame[field.name].tolist(), field.type, from_pandas=True)
@@ -249,45 +259,51 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
         write_truths(out, key, {**read_truths(out, key), **truths})
     for run_id, run in content["runs"].items():
         if not KEY.fullmatch(run_id):
-            raise BadInputError(f"{path} names a run {run_id!r}; letters and digits are needed.")
+            raise BadInputError(
+                f"{path} contains the run id {run_id!r}, which cannot become a file name; restore "
+                "an earlier version of the file."
+            )
         run = {"run_id": run_id, "cells": {"todo": 0}, **run}
         buckets.write_json(out, f"runs/{run_id}.json", run)
     return len(frame)
 
 
-def frame_of(
+def load_frame(
     path: Path, plan: Plan, columns: Iterable[str] = COLUMNS, choose: Choice | None = None
 ) -> pd.DataFrame:
-    """Return stored records of a plan with truths, as `load_records` does. Texts are categories.
+    """Return the records in a stored file with truths, in the form of `load_records`.
+
+    Texts become pandas categories.
 
     Parameters
     ----------
     path : path
         The stored file.
     plan : Plan
-        Its plan (`check_plan`).
+        Plan whose cells the file contains (see `check_plan`).
     columns : iterable of str
-        The wanted columns, in this order. Columns that are not stored are empty.
+        Wanted columns, in this order. Columns that are not stored are empty.
     choose : callable, optional
-        Returns the mask of the wanted rows, given their columns CHOSEN_BY.
+        Function that takes a frame with the columns CHOSEN_BY, and returns the mask of the wanted
+        rows.
     """
     wanted = [*columns]
     rows = None
     if choose is not None:
-        rows = choose(_with_truths(path, decoded(path, plan, CHOSEN_BY)))
-    frame = _with_truths(path, decoded(path, plan, {*wanted, *TRUTH_OF}, rows))
+        rows = choose(_with_truths(path, decode(path, plan, CHOSEN_BY)))
+    frame = _with_truths(path, decode(path, plan, {*wanted, *TRUTH_OF}, rows))
     return frame.reindex(columns=wanted)
 
 
 def _with_truths(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return stored records with the columns of truths."""
+    """Return stored records with the columns `truth` and `truth_error` added."""
     truths = {
         (key, *pair.split("|")): (float(truth[0]), stated_error(float(truth[1])))
         for key, pairs in metadata(path)["truths"].items()
         for pair, truth in pairs.items()
         if truth
     }
-    # look up each combination once: rows are many, combinations few
+    # Look up each combination once, because there are many rows but few combinations.
     numbers = frame.groupby(TRUTH_OF, observed=True, sort=False, dropna=False).ngroup()
     combinations = frame.loc[~numbers.duplicated(), TRUTH_OF].itertuples(index=False, name=None)
     known = np.array([truths.get(row, (np.nan, np.nan)) for row in combinations]).reshape(-1, 2)

@@ -1,4 +1,8 @@
-"""Columns of stored records: cells by position, diagnostics as templates and numbers."""
+"""Encode and decode the columns of stored records.
+
+A cell is stored as its position in the plan. The diagnostics of an estimate (JSON text) are stored
+as a template and the numbers that fill its gaps, because templates repeat.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,22 @@ DIAGNOSTICS = ("template", "numbers")
 _FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
 
-def decoded(
+def decode(
     path: Path, plan: Plan, columns: Collection[str], rows: pd.Series | None = None
 ) -> pd.DataFrame:
-    """Return rows of a stored file, by a mask, with these columns of records."""
+    """Return the records in a stored file, without truths.
+
+    Parameters
+    ----------
+    path : Path
+        The stored file.
+    plan : Plan
+        Plan whose cells the file contains.
+    columns : collection of str
+        Wanted columns of records.
+    rows : Series of bool, optional
+        Mask of the wanted rows. By default, all rows are returned.
+    """
     cells = _cell_table(plan)
     names = ["cell", *(name for name in (*TEXTS, *NUMBERS, *TIMES) if name in columns)]
     if "value" in columns:
@@ -39,7 +55,7 @@ def decoded(
     position = table["cell"].to_numpy()
     frame: dict[str, Any] = {}
 
-    # columns of the cell
+    # Columns that describe the cell follow from its position in the plan.
     if "key" in columns:
         distinct, codes = np.unique(position, return_inverse=True)
         keys = [key.decode() for key in cells["key"][distinct]]
@@ -53,7 +69,7 @@ def decoded(
             texts = [getattr(component, field) for component in components.values()]
             frame[f"{group}{name}"] = pd.Categorical(texts).take(codes)
 
-    # columns of the estimate
+    # Columns that describe the estimate are in the file.
     for name in names[1:]:
         if name in TEXTS:
             frame[name] = table[name].to_pandas(strings_to_categorical=True).array
@@ -74,9 +90,10 @@ def decoded(
 
 
 def _cell_table(plan: Plan) -> NDArray[Any]:
-    """Return the cells of a plan as a structured array, with positions of names instead of names.
+    """Return the cells of a plan as a structured array.
 
-    As tuples, the 312,000 cells of the arena took 350 MB.
+    Problems, notions and estimators are stored as positions in the lists of their names. This saves
+    memory: the 312,000 cells of the arena took 350 MB as tuples.
     """
     problem = {name: position for position, name in enumerate(plan.problems)}
     estimator = {name: position for position, name in enumerate(plan.estimators)}
@@ -90,13 +107,19 @@ def _cell_table(plan: Plan) -> NDArray[Any]:
 
 
 def rounded(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Round numbers to significant digits; each result is the double nearest to the decimal."""
+    """Round numbers to `digits` significant digits.
+
+    Each result is the double that is nearest to the decimal number.
+    """
     distinct, codes = np.unique(numbers, return_inverse=True)
     return np.array([float(f"{number:.{digits}g}") for number in distinct], dtype=float)[codes]
 
 
 def _joined(template: str, numbers: list[float], exact: bool) -> str:
-    """Return diagnostics with their numbers in the gaps of a template."""
+    """Return the text of diagnostics: a template with numbers in its gaps.
+
+    Unless `exact`, the numbers are rounded to six significant digits.
+    """
     values = iter(numbers if exact else [float(f"{number:.6g}") for number in numbers])
     return re.sub("\x00", lambda _: repr(next(values)), template)
 
@@ -104,7 +127,10 @@ def _joined(template: str, numbers: list[float], exact: bool) -> str:
 def split_diagnostics(
     diagnostics: pd.Series,
 ) -> tuple[list[str | None], list[list[float] | None]]:
-    """Return texts with a gap for every number with a decimal point, and these numbers."""
+    """Split texts of diagnostics into templates and numbers.
+
+    A template has a gap for each number that has a decimal point or an exponent.
+    """
     texts = [text if isinstance(text, str) else None for text in diagnostics]
     templates = [None if text is None else _FLOAT.sub("\x00", text) for text in texts]
     numbers = [None if text is None else [float(x) for x in _FLOAT.findall(text)] for text in texts]

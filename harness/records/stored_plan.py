@@ -1,8 +1,8 @@
-"""Plans of stored records that depend on data, so that they can be read where the data are absent.
+"""Describe plans that depend on data files, and restore such plans without the files.
 
-The metadata of a stored file then describe its plan: the problems with keys and parameters, and how
-they are sampled. The file is refused if the configuration, an estimator, or a problem that needs no
-data has changed.
+The description is part of the metadata of a stored file. It contains the problems with their keys
+and parameters, and how they are sampled. The stored file is refused if the configuration, an
+estimator, or a problem without data files has changed.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from harness.plan.plan import Plan
 from harness.plan.selection import build_selected
 from harness.problems.base import ProblemSpec
 
-CONFIGURATION = (
+CONFIGURATION = (  # settings that determine the cells of a plan
     "problem", "estimator", "n", "reps", "seed", "notion", "bootstrap", "ranking",
 )  # fmt: skip
 Description = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """Stand-in for a problem on data that may be absent. Nothing is drawn from it."""
+class AbsentProblem:
+    """Stand-in for a problem whose data files may be absent. It cannot draw samples."""
 
     rows_of_a_file: bool
 
 
 def describe(plan: Plan) -> Description | None:
-    """Return a description from which `described_plan` makes a plan that depends on data.
+    """Return a description of a plan, from which `restore_plan` makes the same plan again.
 
-    None for a plan that does not. Sweeps and rankings have no description.
+    Return None if the plan does not depend on data files, or if it is a sweep or a ranking.
     """
     data = {name for name, problem in plan.problems.items() if _has_data(problem.object)}
     if not data or plan.points or plan.settings.ranking:
@@ -72,10 +72,11 @@ def describe(plan: Plan) -> Description | None:
     }
 
 
-def described_plan(description: Description, settings: Settings, here: Plan | None) -> Plan | None:
-    """Return the plan of a description; None if its configuration or a component has changed.
+def restore_plan(description: Description, settings: Settings, here: Plan | None) -> Plan | None:
+    """Return the plan that `describe` has described, or None if something has changed since.
 
-    `here` is the plan that the configuration has today, None if its data are absent.
+    The configuration, the estimators, and problems without data files must be the same. `here` is
+    the plan that the settings have on this machine, or None if data files are absent.
     """
     if description["configuration"] != _configuration_digest(settings):
         return None
@@ -87,14 +88,14 @@ def described_plan(description: Description, settings: Settings, here: Plan | No
     problems: dict[str, Component] = {}
     for entry in entries:
         name, key, parameters = entry["name"], entry["key"], entry["parameters"]
-        if entry["data"]:  # the same data have the same key
+        if entry["data"]:  # if the data files are the same, the key must be the same
             today = here.problems.get(name) if here else None
             is_same = today is None or today.parameters != parameters or today.key == key
         else:
             is_same = name in configured and configured[name].key == key
         if not is_same or not estimators.keys() >= set(entry["estimators"]):
             return None
-        stand_in = Elsewhere(entry["rows_of_a_file"])
+        stand_in = AbsentProblem(entry["rows_of_a_file"])
         problems[name] = Component(name, {}, stand_in, parameters, key, entry["origin"], key)
     return Plan(
         settings,
@@ -106,7 +107,7 @@ def described_plan(description: Description, settings: Settings, here: Plan | No
 
 
 def _cells(entries: list[dict[str, Any]], seed: int, estimators: dict[str, Component]) -> Cells:
-    """Return the cells of described problems."""
+    """Return the cells of the problems in a description."""
     blocks = []
     for entry in entries:
         keys = {name: estimators[name].key for name in entry["estimators"]}
@@ -123,7 +124,10 @@ def _configuration_digest(settings: Settings) -> str:
 
 
 def _has_data(value: Any) -> bool:
-    """Return True if a problem, or a problem inside it, is made of data, present or absent."""
+    """Return True if a problem, or an object inside it, depends on a data file.
+
+    The file may be present or absent.
+    """
     if isinstance(value, (list, tuple)):
         return any(_has_data(item) for item in value)
     declared = any(

@@ -1,4 +1,4 @@
-"""Stored truths: one JSON file per problem, with a digest of its content."""
+"""Read and write stored truths: one JSON file for each problem, with a digest of its content."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from harness.math.estimands import has_truth
 from harness.plan.components import Component
 from harness.records.parts import KEY
 
-DIGEST = "digest"  # the only entry of a file that is not a truth
+DIGEST = "digest"  # name of the entry with the digest; all other entries are truths
 Truths = dict[str, Any]  # {"notion|estimand": [value, error, method], or None where unknown}
 
 
 def read_truths(out: Path, problem_key: str) -> Truths:
-    """Return the stored truths of a problem, {} if there are none.
+    """Return the stored truths of a problem, or {} if there are none.
 
     Raises
     ------
     BadInputError
-        If the file is broken or was changed after it was written.
+        If the file is broken, or was changed after it was written.
     """
     name = _name(problem_key)
     try:
@@ -37,18 +37,18 @@ def read_truths(out: Path, problem_key: str) -> Truths:
         reason = f"is not valid JSON ({error})"
     if reason:
         place = f"{buckets.location(out)}/{name}"
-        raise BadInputError(f"{place} {reason}; delete it and the truths are computed again.")
+        raise BadInputError(f"{place} {reason}; delete it, and the truths are computed again.")
     return {pair: truth for pair, truth in stored.items() if pair != DIGEST}
 
 
 def write_truths(out: Path, problem_key: str, truths: Truths) -> None:
-    """Replace the stored truths of a problem."""
+    """Write the truths of a problem, replacing all stored ones."""
     plain = json.loads(json.dumps(truths))
     buckets.write_json(out, _name(problem_key), {**plain, DIGEST: _digest(plain)})
 
 
 def add_truths(out: Path, problem_key: str, new: Truths) -> None:
-    """Add truths to the stored ones."""
+    """Add truths to the stored truths of a problem."""
     stored = read_truths(out, problem_key)
     if {**stored, **new} != stored:
         write_truths(out, problem_key, {**stored, **new})
@@ -57,7 +57,10 @@ def add_truths(out: Path, problem_key: str, new: Truths) -> None:
 def missing_truths(
     out: Path, problem: Component, wanted: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs (notion, estimand) whose truth is not stored, but may be known."""
+    """Return the pairs (notion, estimand) among `wanted` whose truths are not stored yet.
+
+    Pairs for which no problem can know the truth are left out.
+    """
     if not hasattr(problem.object, "truth"):
         return []
     stored = read_truths(out, problem.key)
@@ -71,9 +74,10 @@ def missing_truths(
 def unknown_truths(
     out: Path, problem: Component, wanted: list[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Return the pairs (notion, estimand) whose truth has to be asked for.
+    """Return the pairs (notion, estimand) among `wanted` for which the problem must be asked.
 
-    They include the truths that are stored as unknown: a later version may know them.
+    These are pairs that are not stored yet, and pairs that are stored as unknown, because a later
+    version of the problem may know them.
     """
     stored = read_truths(out, problem.key)
     unknown = [tuple(pair.split("|")) for pair, truth in stored.items() if truth is None]
@@ -81,25 +85,29 @@ def unknown_truths(
 
 
 def _name(problem_key: str) -> str:
-    """Return the file name for a problem. A key that would lead to another folder is refused."""
+    """Return the name of the file for a problem's truths.
+
+    Raise BadInputError for a key that would lead to another folder.
+    """
     if not KEY.fullmatch(problem_key):
         raise BadInputError(
-            f"a record has the problem_key {problem_key!r}; letters and digits are needed."
+            f"a record has the problem_key {problem_key!r}, which cannot become a file name; "
+            "`calharness doctor` lists damaged files."
         )
     return f"truths/{problem_key}.json"
 
 
 def _wrong_reason(stored: Any) -> str | None:
-    """Return what is wrong with the content of a file of truths, or None."""
+    """Return the reason why the content of a file of truths is wrong, or None."""
     if not isinstance(stored, dict):
         kind = "nothing" if stored is None else f"a {type(stored).__name__}"
-        return f"holds {kind} and not truths by notion and estimand"
+        return f"contains {kind} instead of a mapping of truths"
     truths = {pair: truth for pair, truth in stored.items() if pair != DIGEST}
     for pair, truth in truths.items():
         if truth is not None and not _is_truth(truth):
-            return f"has {truth!r} of {pair}, where value, error and method, or null, must stand"
+            return f"has the entry {truth!r} for {pair}, which is not [value, error, method]"
     if DIGEST not in stored:
-        return "has no digest, so that a change could not be seen"
+        return "has no digest of its content"
     return None if stored[DIGEST] == _digest(truths) else "was changed after it was written"
 
 

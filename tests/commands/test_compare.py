@@ -51,7 +51,7 @@ def patched(patch):
     patch.setattr(baseline, "families", lambda: FAMILIES)
     overrides = {"arena": ARENA, "arena_tests": ARENA, "arena_pairs": ()}
     patch.setattr(
-        baseline, "settings_of", lambda name: compose(["experiment=smoke", *overrides[name]])
+        baseline, "compose_settings", lambda name: compose(["experiment=smoke", *overrides[name]])
     )
 
 
@@ -326,7 +326,7 @@ def test_an_absent_and_an_old_baseline_are_refused_with_the_remedy(held, tmp_pat
         baseline.load(tmp_path)
     monkeypatch.setattr(
         baseline,
-        "settings_of",
+        "compose_settings",
         lambda name: compose(["experiment=smoke", *ARENA[:3], "reps=5", ARENA[4]]),
     )
     with pytest.raises(

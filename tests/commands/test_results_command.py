@@ -106,7 +106,7 @@ def test_records_of_another_plan_are_refused(store, tmp_path):
         stored.unpack(store(), other.plan, tmp_path)
     assert "\n" not in str(error.value) and not (tmp_path / "records").exists()
     (tmp_path / "broken.parquet").write_bytes(b"no parquet")
-    with pytest.raises(BadInputError, match="holds no stored records"):
+    with pytest.raises(BadInputError, match="contains no stored records"):
         stored.unpack(tmp_path / "broken.parquet", other.plan, tmp_path)
 
 
@@ -142,7 +142,7 @@ def nets(tmp_path, monkeypatch):
     overrides += ["bootstrap=0", "jobs=1", "name=nets"]
     experiment = Experiment.of([*overrides, f"out={tmp_path}"])
     experiment.compute(quiet=True)
-    path = stored.path_of(tmp_path / stored.FOLDER, "nets")
+    path = stored.file_path(tmp_path / stored.FOLDER, "nets")
     stored.store(experiment.computed(), experiment.plan, tmp_path, path)
     return overrides, path, experiment
 
@@ -175,10 +175,10 @@ def test_without_stored_records_the_error_of_the_data_is_raised(nets, tmp_path):
     def make_plan():
         raise BadInputError("no such data")
 
-    plan = stored.plan_of(path, experiment.settings, make_plan)
+    plan = stored.load_plan(path, experiment.settings, make_plan)
     assert plan.cells == experiment.plan.cells
     with pytest.raises(BadInputError, match="no such data"):
-        stored.plan_of(tmp_path / "nothing.parquet", experiment.settings, make_plan)
+        stored.load_plan(tmp_path / "nothing.parquet", experiment.settings, make_plan)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_changed_key_of_an_estimator_or_problem_is_refused(nets, monkeypatch, 
 
         monkeypatch.setattr(stored_plan, "chosen", with_changed)
         with pytest.raises(BadInputError, match="have changed"):
-            stored.plan_of(path, experiment.settings, lambda plan=plan: plan)
+            stored.load_plan(path, experiment.settings, lambda plan=plan: plan)
 
 
 # The command
@@ -239,9 +239,9 @@ def paper(tmp_path_factory):
 def copy_records(paper, out, *names):
     """Copy the stored records of ITEM to `out`, under these names."""
     (out / stored.FOLDER).mkdir(parents=True)
-    content = stored.path_of(paper / stored.FOLDER, ITEM).read_bytes()
+    content = stored.file_path(paper / stored.FOLDER, ITEM).read_bytes()
     for name in names:
-        stored.path_of(out / stored.FOLDER, name).write_bytes(content)
+        stored.file_path(out / stored.FOLDER, name).write_bytes(content)
 
 
 @pytest.mark.slow

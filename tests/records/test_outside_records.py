@@ -78,7 +78,7 @@ def test_other_records_are_a_variation():
         ("records_from=[{pack: a}]", "module.function"),
         ("records_from=a", "give a list of"),
         ("records_from=[{pack: nothing, reader: a.b}]", "which does not exist"),
-        ("records_from=[{file: /no/such.csv, reader: a.b}]", "neither here nor below"),
+        ("records_from=[{file: /no/such.csv, reader: a.b}]", "neither in the working folder nor"),
     ],
 )
 def test_wrong_options_are_refused_in_one_sentence(option, message, tmp_path):
