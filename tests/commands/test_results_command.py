@@ -101,7 +101,7 @@ def test_long_files_have_six_digits_of_diagnostics_and_all_of_estimates(
 
 def test_records_of_another_plan_are_refused(store, tmp_path):
     other = Experiment.of([*RUN[:-1], "notion=binary", f"out={tmp_path}"])
-    message = "holds records of 96 cells, which are not the 48 cells"
+    message = "contains records of 96 cells, which are not the 48 cells"
     with pytest.raises(BadInputError, match=message) as error:
         stored.unpack(store(), other.plan, tmp_path)
     assert "\n" not in str(error.value) and not (tmp_path / "records").exists()
@@ -191,7 +191,7 @@ def test_a_changed_configuration_is_refused(nets, tmp_path, monkeypatch, changed
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / data))
     name = changed.partition("=")[0]
     others = [text for text in overrides if text.partition("=")[0] != name]
-    message = r"nets.parquet holds records of 18 cells, which are not .* have changed\.$"
+    message = r"nets.parquet contains records of 18 cells, which are not .* have changed\.$"
     with pytest.raises(BadInputError, match=message):
         Experiment.of([*others, changed], stored_in=path.parent)
 
@@ -210,7 +210,7 @@ def test_a_changed_key_of_an_estimator_or_problem_is_refused(nets, monkeypatch, 
         def with_changed(kind, nodes, c=changed):
             return {n: c if n == c.id else m for n, m in unchanged(kind, nodes).items()}
 
-        monkeypatch.setattr(stored_plan, "chosen", with_changed)
+        monkeypatch.setattr(stored_plan, "build_selected", with_changed)
         with pytest.raises(BadInputError, match="have changed"):
             stored.load_plan(path, experiment.settings, lambda plan=plan: plan)
 

@@ -177,7 +177,7 @@ def test_the_page_shows_imported_numbers(tmp_path, table, capsys):
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("incomplete_reader", "gives no problem, notion"), ("repeating_reader", "twice")],
+    [("incomplete_reader", "no column problem, notion"), ("repeating_reader", "twice")],
 )
 def test_a_reader_that_gives_no_records_is_named(table, tmp_path, name, message):
     with pytest.raises(BadInputError, match=f"{name}.*{message}"):

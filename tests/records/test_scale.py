@@ -202,7 +202,7 @@ def test_texts_that_repeat_are_categories(out):
     some = harness.load_records(out, columns=columns, keys=keys)
     assert list(some.columns) == columns and 0 < len(some) < len(coded)
     assert some["truth"].notna().any()
-    with pytest.raises(BadInputError, match="columns holds 'valeu'"):
+    with pytest.raises(BadInputError, match="columns contains 'valeu'"):
         harness.load_records(out, columns=["valeu"])
     for keys in (["none"], []):
         nothing = harness.load_records(out, keys=keys)
