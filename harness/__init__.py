@@ -1,27 +1,29 @@
 """Benchmark of estimators of calibration error on problems with known truth.
 
-Your own predictions:
+Functions for your predictions p and labels y:
 
-    harness.judge(p, y)                                      a judgement: is it calibrated, how far
-                                                             off, and where?
+    harness.judge(p, y)                                      judge the calibration: is p calibrated,
+                                                             how large is the error, and where?
     harness.ece(p, y, notion="top_label", bins=15)           the plain binned error
-    harness.estimate("binned15", p, y, notion="top_label")   {estimand: Estimate}
-    harness.reduce(p, y, notion)                             the (p, y) of a notion, validated
-    harness.paired_difference(p_first, p_second, y, rng)     {estimand: interval of the difference
-                                                             of two models' errors}
-    harness.perturb(p, h, rng)                               scores after the sech perturbation, for
-                                                             which bounds need no assumptions
+    harness.estimate("binned15", p, y, notion="top_label")   {estimand: Estimate} by an estimator
+    harness.reduce(p, y, notion)                             validated p and y, reduced to a notion
+    harness.paired_difference(p_first, p_second, y, rng)     the difference of the errors of two
+                                                             models, with an interval
+    harness.perturb(p, h, rng)                               scores after the sech perturbation,
+                                                             for certified bounds
 
-Components by their ids, and runs:
+Functions for problems, estimators and runs:
 
-    harness.list_problems()   harness.list_estimators()   harness.list_experiments()
-    harness.load_problem("beta_overconfident", **overrides)
-    harness.load_estimator("binned15", **overrides)
+    harness.list_problems()                                  ids of all problems
+    harness.list_estimators()                                ids of all estimators
+    harness.list_experiments()                               ids of all experiments
+    harness.load_problem("beta_overconfident", **fields)     the problem of an id
+    harness.load_estimator("binned15", **fields)             the estimator of an id
     harness.run(["experiment=smoke", "reps=2"])              DataFrame of records, one row per
                                                              estimate
-    harness.load_records(path)                               the records of a results folder
-    harness.compare("my_module.mine")                        your estimator in the arena, by setting
-    harness.evaluate(records)                                bias, sd, rmse, coverage ... by
+    harness.load_records(path)                               DataFrame of the records in a folder
+    harness.compare("my_module.mine")                        compare your estimator with the arena
+    harness.evaluate(records)                                bias, sd, RMSE, coverage ... for every
                                                              problem, notion, n, estimator, estimand
 """
 
@@ -57,7 +59,8 @@ __all__ = [
 ]  # fmt: skip
 
 
-# Modules of the other names. They are imported on first use, so that the command line starts fast.
+# Modules that define the public names. They are imported on first use, so that the command line
+# starts fast.
 _LAZY = {
     "Judgement": "harness.judging.judgement",
     "ece": "harness.judging.ece",
@@ -74,8 +77,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name of __all__, or a module of the package (`harness.math`), on first use."""
-    if name in ("BadInput", "Undefined"):  # of version 0.1
+    """Import a public name, or a module of the package such as `harness.math`, on first use."""
+    if name in ("BadInput", "Undefined"):  # names of version 0.1
         renamed: Any = getattr(errors, name)
         return renamed
     if name in _LAZY:
@@ -96,14 +99,19 @@ def __dir__() -> list[str]:
 
 
 def load_problem(name: str, **overrides: Any) -> Problem:
-    """Make the problem with an id.
+    """Return the problem with an id.
 
     Parameters
     ----------
     name : str
         An id of `list_problems()`.
     **overrides
-        Parameters that replace the configured ones.
+        Parameters of the problem that replace those of its configuration.
+
+    Returns
+    -------
+    Problem
+        An object with the method `sample(n, rng)`.
 
     Raises
     ------
@@ -125,14 +133,19 @@ def load_problem(name: str, **overrides: Any) -> Problem:
 
 
 def load_estimator(name: str, **overrides: Any) -> Estimator:
-    """Make the estimator with an id.
+    """Return the estimator with an id.
 
     Parameters
     ----------
     name : str
         An id of `list_estimators()`.
     **overrides
-        Parameters that replace the configured ones.
+        Parameters of the estimator that replace those of its configuration.
+
+    Returns
+    -------
+    Estimator
+        An object that can be called as (p, y, rng).
 
     Raises
     ------
@@ -192,25 +205,25 @@ def list_experiments() -> list[str]:
 def run(overrides: list[str], quiet: bool = True) -> pd.DataFrame:
     """Run a configuration and return its records.
 
-    Cells that the results folder already holds are not computed again.
+    Cells whose records are already in the results folder are not computed again.
 
     Parameters
     ----------
     overrides : list of str
-        Options as on the command line, in Hydra's grammar.
+        Options as on the command line, in the grammar of Hydra.
     quiet : bool
-        Show no progress.
+        True shows no progress.
 
     Returns
     -------
     pandas.DataFrame
-        One row per estimate, with the name of the experiment. A cell without an estimate has one
-        row with the reason.
+        One row per estimate, with the id of the experiment. A cell without an estimate has one row
+        with the reason.
 
     Raises
     ------
     BadInputError
-        If an option cannot be used.
+        If an option is unknown or has a wrong value.
 
     Examples
     --------
@@ -236,41 +249,47 @@ def compare(
     calibrator: Any = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Compare your estimator, problem or calibrator with the arena's stored baseline.
+    """Compare your estimator, problem or calibrator with the stored records of the arena.
 
-    Only the cells of your component are computed.
+    The arena is all estimators on all problems with known truth; its stored records are the
+    baseline. Only the cells of your component are computed. Give exactly one of `estimator`,
+    `problem` and `calibrator`.
 
     Parameters
     ----------
-    estimator : str, callable
+    estimator : str or callable, optional
         "module.Name", an id, a function or class of a module, or an instance of a dataclass. Code
-        typed at a prompt runs in this process, without a time limit, and its records are not kept.
+        that was typed at a prompt runs in this process without a time limit, and its records are
+        not stored.
     problem : str or object, optional
-        A problem instead, on which the arena's cheap estimators are run.
+        A problem. The cheap estimators of the arena are run on it.
     calibrator : str or object, optional
-        A calibrator instead, which is judged in the variational estimator.
+        A calibrator. The variational estimator with this calibrator is compared.
     **options
-        n, reps, family, notion, estimand: parts of the arena, values or lists. out, jobs, limit
-        (seconds of a cell), baseline: as in `calharness compare`.
+        `n`, `reps`, `family`, `notion` and `estimand`, values or lists, select a part of the arena.
+        `limit` is the time limit of a cell in seconds. `out`, `jobs` and `baseline` are as in
+        `calharness compare`.
 
     Returns
     -------
-    DataFrame
-        One row per family, problem, k, notion, n, estimand and estimator: reps, bias, sd, rmse,
-        rmse_se, regret (the RMSE divided by that of the best published estimator), best, over,
-        coverage, width, cpu_seconds and others (`harness.evaluation.arena.settings`). There are
-        rows for your estimator and for the best published one of each setting. For a problem,
-        there are rows for all estimators.
+    pandas.DataFrame
+        One row per family, problem, k, notion, n, estimand and estimator. Its columns include reps,
+        bias, sd, rmse, rmse_se, regret, best, over, coverage, width and cpu_seconds, as described
+        in `harness.evaluation.arena.settings`. The regret is the RMSE divided by the RMSE of the
+        best published estimator in the same setting. There are rows for your estimator and for the
+        best published estimator of each setting. For a problem, there are rows for all estimators.
 
     Raises
     ------
     BadInputError
-        If it fails, hangs or is no estimator; or if there is no baseline, or one of another arena.
+        If your component fails, exceeds the time limit or does not keep the contract, or if there
+        is no baseline, or a baseline of another arena.
 
     Notes
     -----
-    A page, a figure and a LaTeX table are written to compare/<name> of the results folder. The page
-    says where it wins and loses, with a false discovery rate of 5 %.
+    A page, a figure and a LaTeX table are written to compare/<name> in the results folder. The page
+    lists the settings in which your component is significantly better or worse, with a false
+    discovery rate of 5 %.
 
     Examples
     --------
@@ -282,8 +301,8 @@ def compare(
     kinds = [kind for kind, target in given.items() if target is not None]
     if len(kinds) != 1:
         raise BadInputError(
-            "compare takes one of estimator, problem and calibrator, found "
-            f"{', '.join(kinds) or 'none'}."
+            "compare takes exactly one of estimator, problem and calibrator; it got "
+            f"{' and '.join(kinds) or 'none of them'}."
         )
     table: pd.DataFrame = comparison.compare(given[kinds[0]], kinds[0], **options)
     return table

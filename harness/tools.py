@@ -1,6 +1,6 @@
-"""Scripts that make stand-ins for data that cannot be fetched, as `harness.tools.stand_ins`.
+"""Access to the scripts in tools/ of a checkout, for example as `harness.tools.stand_ins`.
 
-Their files are in tools/ of a checkout. An installed package has none.
+Some of them make stand-ins for data that cannot be downloaded. An installed package has no scripts.
 """
 
 from __future__ import annotations
