@@ -105,5 +105,5 @@ def test_an_estimate_that_does_not_exist_is_undefined():
     ("before", "now"), [("BadInput", BadInputError), ("Undefined", UndefinedError)]
 )
 def test_errors_are_found_by_their_names_of_before(before, now):
-    with pytest.warns(DeprecationWarning, match=f"{before} is called {now.__name__} now"):
+    with pytest.warns(DeprecationWarning, match=f"{before} has been renamed {now.__name__}"):
         assert getattr(harness, before) is now
