@@ -259,10 +259,10 @@ def test_no_flipped_bit_of_a_part_or_a_truth_is_believed(out):
     for content, reason in (
         (before.replace(number, other, 1), "was changed after it was written"),
         (json.dumps(without_digest), "has no digest"),
-        ("[]", "holds a list"),
-        ("null", "holds nothing"),
-        ('"text"', "holds a str"),
-        ('{"binary|l1": 0.1}', "has 0.1 of binary"),
+        ("[]", "contains a list"),
+        ("null", "contains nothing"),
+        ('"text"', "contains a str"),
+        ('{"binary|l1": 0.1}', "has the entry 0.1 for binary"),
     ):
         truth.write_text(content)
         with pytest.raises(BadInputError, match=f"{truth.name} {reason}.*computed again"):
