@@ -123,7 +123,7 @@ def returns_probabilities(case: Case) -> str:
 def rows_sum_to_one(case: Case) -> str:
     """Check that recalibrated vectors sum to 1, also far from the predictions of the fit."""
     if case.p.ndim == 1:
-        raise UndefinedError("scalars have no rows")
+        raise UndefinedError("the item applies to vectors only")
     fitted = {
         "ordinary samples": case.p.copy(),
         "three distinct p": case.p[np.arange(len(case.p)) % 3],
@@ -189,7 +189,7 @@ def input_kept(case: Case) -> str:
     if not all(np.array_equal(a, b) for a, b in zip((p, y, x), (case.p, case.y, case.x))):
         raise ContractBrokenError("the arrays that were passed were changed; work on copies")
     if np.abs(first - _predict(q, x)).max() > SAME:
-        raise ContractBrokenError("q gives other probabilities when it is called a second time")
+        raise ContractBrokenError("a second call of q with the same p gives other probabilities")
     return "read-only arrays are accepted and unchanged"
 
 

@@ -167,7 +167,7 @@ def returns_numbers(case: Case) -> str:
             f"the estimate is undefined on {len(case.p)} ordinary samples: {reason}"
         ) from None
     if not estimates:
-        raise ContractBrokenError("no estimate was returned")
+        raise ContractBrokenError("the estimator returned no estimate; return at least one")
     for name, e in estimates.items():
         estimands.check_name(name, case.notion)
         if not is_finite(e):
@@ -325,7 +325,9 @@ def near_zero(case: Case) -> str:
             if estimands.is_distance(name) and name not in SUPREMA_AND_ROOTS and e.kind != "upper"
         ]
         if not names:
-            raise UndefinedError(f"none of {', '.join(samples[0])} must be near zero")
+            raise UndefinedError(
+                f"{', '.join(samples[0])} need not be near zero on calibrated samples"
+            )
         rows = [_null_row(name, [estimates[name] for estimates in samples]) for name in names]
         if all(magnitude + 3 * error <= bound for magnitude, _, error, _ in rows):
             break
@@ -371,7 +373,8 @@ def declarations(case: Case) -> str:
     extra = set(_estimate(case)) - set(names) if names is not None else set()
     if names is not None and extra:
         raise ContractBrokenError(
-            f"{', '.join(sorted(extra))} is returned, but estimands declares {', '.join(names)}"
+            f"the estimator returns {', '.join(sorted(extra))}, but its property estimands "
+            f"declares only {', '.join(names)}"
         )
     return ", ".join(declared) or (
         "no property is declared; the notions are taken as scalar, determinism as statistical"

@@ -30,7 +30,7 @@ ROUNDING = 1e-9  # largest difference of numbers that are equal up to rounding
 
 
 class Case(NamedTuple):
-    """A problem under one notion."""
+    """A problem with the notion under which it is checked."""
 
     problem: Any
     notion: str
@@ -60,10 +60,12 @@ def _draw(case: Case, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
         reduce(sample[0], sample[1], case.notion)
     except BadInputError as error:
         message = str(error).rstrip(".")
-        raise ContractBrokenError(f"sample under the {case.notion} notion: {message}") from error
+        raise ContractBrokenError(
+            f"a sample cannot be reduced to the {case.notion} notion: {message}"
+        ) from error
     p, y = np.array(sample[0]), np.array(sample[1])
     if len(p) != n:
-        raise ContractBrokenError(f"sample({n}) returned {len(p)} rows")
+        raise ContractBrokenError(f"sample({n}) returned {len(p)} rows; return {n} rows")
     return p, y
 
 
@@ -96,7 +98,9 @@ def returns_samples(case: Case) -> str:
     p, y = _draw(case, _size(case, SAMPLES))
     declared = ProblemSpec.of(case.problem).classes
     if p.ndim == 2 and p.shape[1] != declared:
-        raise ContractBrokenError(f"classes is {declared}, but p has {p.shape[1]} columns")
+        raise ContractBrokenError(
+            f"the property classes is {declared}, but p has {p.shape[1]} columns"
+        )
     return f"p of shape {p.shape}, labels {', '.join(map(str, np.unique(y)[:10]))}"
 
 
@@ -158,7 +162,7 @@ def _posterior(case: Case, p: np.ndarray) -> np.ndarray:
     """
     known = ProblemSpec.of(case.problem).posterior
     if known is None:
-        raise UndefinedError("the problem knows no posterior")
+        raise UndefinedError("the problem does not know E[Y given p]")
     c = np.asarray(known(*read_only(p)))
     if c.shape != p.shape:
         raise ContractBrokenError(
@@ -220,7 +224,7 @@ def truth(case: Case) -> str:
         if claim is not None:
             known[name] = claim
     if not known:
-        raise UndefinedError("the problem knows no truth")
+        raise UndefinedError("the problem knows no truth under this notion")
     p, y = _draw(case, _size(case, SAMPLES_OF_TRUTH))
     f, outcome = reduce(p, y, case.notion)
     if case.notion == "canonical":
@@ -245,7 +249,8 @@ def truth(case: Case) -> str:
         compared.append(name)
     if not compared:
         raise UndefinedError(
-            f"the truths of {', '.join(known)} are known, but no posterior to compare them with"
+            f"the truths of {', '.join(known)} cannot be checked, because the problem knows no "
+            "posterior that determines them"
         )
     return (
         f"{len(compared)} of {len(known)} truths agree with {len(p):,} samples: "

@@ -49,7 +49,7 @@ class Auroc:
         zeros = len(y) - ones
         if not (ones and zeros):
             raise UndefinedError(
-                f"all {len(y)} labels are {y[0]}; the area needs samples of both outcomes"
+                f"all {len(y)} labels are {y[0]}; the area under the ROC curve needs both outcomes"
             )
         _, group, counts = np.unique(p, return_inverse=True, return_counts=True)
         # Equal p share their mean rank. Twice that rank is an integer, so that nothing is rounded.

@@ -22,7 +22,7 @@ from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
 
 FOLDS = 5
-MIN_SAMPLES = 20  # with fewer, cross-fitting is uninformative
+MIN_SAMPLES = 20  # with fewer samples, cross-fitting is uninformative
 # Up to the first number of samples, only the network is used; from the second on, only the stack.
 LEARNED_SAMPLES = 1e4, 1e6
 MAX_MATRIX_CLASSES = 30  # with more classes, matrix scaling takes minutes
@@ -128,7 +128,9 @@ class BestLower:
         fold = assign_folds(y, self.folds, False, stream)
         calibrators = [calibrator for calibrator in self.calibrators if _takes(calibrator, p)]
         if not calibrators:
-            raise UndefinedError(f"none of the calibrators takes predictions of shape {p.shape}")
+            raise UndefinedError(
+                f"all calibrators are left out, because p of shape {p.shape} exceeds their limits"
+            )
         q, weights = stacked(p, y, fold, cross_fit_pairs(calibrators, p, y, fold, stream))
         estimates = self._variational().evaluate(p, y, [(fold, q)], notion)
         share = {"weight_identity": float(1.0 - weights.sum(axis=1).mean())}

@@ -82,7 +82,7 @@ class AdaptiveClasswise:
         columns = [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
         kept = [(x[x >= self.threshold], hits[x >= self.threshold]) for x, hits in columns]
         if not any(len(x) for x, _ in kept):
-            raise UndefinedError(f"no prediction is at least {self.threshold}")
+            raise UndefinedError(f"no prediction is at least {self.threshold}, the threshold")
         errors = [
             Binned(self.bins, "mass")(x, hits)["l1"].value if len(x) else 0.0 for x, hits in kept
         ]

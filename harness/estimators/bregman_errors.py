@@ -17,7 +17,7 @@ FORMS = ("direct", "risk")
 
 
 def check_form(form: str) -> None:
-    """Raise BadInputError unless `form` is one of FORMS."""
+    """Raise BadInputError unless `form` is "direct" or "risk"."""
     check_choice("form", form, FORMS)
 
 

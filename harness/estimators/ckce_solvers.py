@@ -17,7 +17,7 @@ from harness.estimators.residual_kernels import rbf_rate, times
 from harness.math.kernels import TILE_ROWS, rbf
 from harness.math.low_rank import LowRank, pivoted_cholesky
 
-NOISE_FLOOR_MAX_N = 2000  # number of samples up to which the noise floor may cost another n^3
+NOISE_FLOOR_MAX_N = 2000  # number of samples up to which the noise floor may cost another O(n^3)
 MAX_PIVOTS = 256
 # With at most 30 classes, a product with K costs no more than the pivots from 151 to 256.
 FEW_CLASSES, FEW_PIVOTS = 30, 150
@@ -45,7 +45,7 @@ class System:
         return cho_solve(self._cholesky, b, check_finite=False)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
-        """Return (F F' + c I)^-1 b."""
+        """Return (F F' + c I)^-1 b for the features F of this object."""
         return (b - self.features @ self._inner(self.features.T @ b)) / self.c
 
     def primal(self, r: np.ndarray) -> float:
@@ -123,9 +123,8 @@ def by_low_rank(
                 value, error, products = *_corrected(q, r, gamma, system, x, missing_trace), 1
             if not (products and error <= acceptable_error(value, r, c, accuracy)):
                 value, error, products = _refined(q, r, gamma, system, x, missing_trace, accuracy)
-    missing_diagonal = np.maximum(
-        1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0
-    )  # diagonal of E
+    # The diagonal of E.
+    missing_diagonal = np.maximum(1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0)
     diagnostics = {
         "rank": low.factor.shape[1],
         "residual": low.residual,

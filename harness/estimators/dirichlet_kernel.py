@@ -292,7 +292,7 @@ class DirichletKernel:
         """
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         leave_out = np.arange(len(p)) if leave_one_out else None
-        pruned = not self.generators  # a user's F may take the logarithm of entries near 0
+        pruned = not self.generators  # F of a user may need entries that are nearly 0
         x, p = self._clipped(x), self._clipped(p)
         if pruned and constants is not None:
             return near_pairs.sums(x, p, hits, bandwidths, leave_out, all_pairs, constants)[0]

@@ -1,4 +1,4 @@
-"""Kernel ridge regression of products of residuals."""
+"""Squared calibration error by kernel ridge regression of products of residuals."""
 
 from __future__ import annotations
 

@@ -76,7 +76,10 @@ def evaluate(kind: str, ingredients: Ingredients) -> dict[str, tuple[float, floa
 
 
 def hidden_layer(w: dict[str, np.ndarray], x: np.ndarray) -> np.ndarray:
-    """Return the activations of the last hidden layer, (samples, units)."""
+    """Return the activations of the last hidden layer of a network, (samples, hidden units).
+
+    `w` are the arrays of the network, and x (samples, features) its standardised features.
+    """
     return np.tanh(np.tanh(x @ w["first"] + w["first_shift"]) @ w["second"] + w["second_shift"])
 
 

@@ -92,14 +92,14 @@ def paired_difference(
             "predictions of equal shape."
         )
     obstacles = {
-        "classwise": notion == "classwise",
-        "folds = 1": estimator.folds == 1,
+        "the class-wise notion": notion == "classwise",
+        "a single fold": estimator.folds == 1,
         "stratified folds": estimator.stratified,
     }
     for obstacle, present in obstacles.items():
         if present:
             raise BadInputError(
-                f"a paired interval does not exist with {obstacle}; give several random folds and "
+                f"there is no paired interval for {obstacle}; give several random folds and "
                 "the notion binary, top_label or canonical."
             )
     estimates = {}

@@ -21,7 +21,7 @@ KERNELS = ("linear_rbf", "kronecker")
 
 
 def check_gamma(gamma: float | str) -> None:
-    """Raise BadInputError unless gamma is a positive number or one of MEDIAN_RULES."""
+    """Raise BadInputError unless gamma is a positive number or the name of a median rule."""
     if not (is_positive(gamma) or gamma in MEDIAN_RULES):
         raise BadInputError(
             f"gamma is {gamma!r}; give a positive number or one of the rules "

@@ -1,4 +1,4 @@
-"""Calibration-estimation risk along a line of candidates that passes through the truth."""
+"""Squared calibration error selected by risk among candidates that include the truth."""
 
 from __future__ import annotations
 

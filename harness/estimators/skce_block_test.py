@@ -55,7 +55,7 @@ class SKCEBlockTest:
     gamma: float | str = "median"
     blocksize: int = 2
 
-    notions = ("binary", "top_label", "canonical")  # a mean of the classes' p-values is none
+    notions = ("binary", "top_label", "canonical")  # a mean of p-values over classes is no p-value
     estimands = ("p_value",)
     determinism = "statistical"
     revision = 1

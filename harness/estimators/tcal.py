@@ -69,7 +69,7 @@ class TCal:
     bins: int | None = None
     resamples: int = 199
 
-    notions = ("binary", "top_label")  # a mean of the classes' p-values is none
+    notions = ("binary", "top_label")  # a mean of p-values over classes is no p-value
     estimands = ("l2_squared", "p_value")
     determinism = "statistical"
     revision = 1

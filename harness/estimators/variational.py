@@ -271,7 +271,7 @@ class Variational:
 
 
 def _outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the labels as floats: (n,), or one-hot (n, k) for vectors."""
+    """Return labels y (n,) as floats: (n,) for scalars p (n,), one-hot (n, k) for vectors p."""
     return y.astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
 
 

@@ -464,12 +464,12 @@ IMPOSSIBLE = {
     "p has 3 classes; the binary notion needs": dict(p_second=COLUMNS),
     "p has 20 rows but y has 30 labels": dict(p_second=np.full(20, 0.5)),
     "p holds 1.5 at row 0": dict(p_second=np.full(30, 1.5)),
-    "does not exist with folds = 1": dict(estimator=Variational(folds=1)),
-    "does not exist with stratified folds": dict(estimator=Variational(stratified=True)),
+    "no paired interval for a single fold": dict(estimator=Variational(folds=1)),
+    "no paired interval for stratified folds": dict(estimator=Variational(stratified=True)),
     "p_second reduces to shape (30, 3)": dict(
         p_first=np.full((30, 2), 1 / 2), p_second=COLUMNS, notion="canonical"
     ),
-    "does not exist with classwise": dict(notion="classwise"),
+    "no paired interval for the class-wise notion": dict(notion="classwise"),
     "notion is 'calibration'": dict(notion="calibration"),
     "rng is missing": dict(rng=None),
     "level is 1.0": dict(level=1.0),

@@ -188,7 +188,7 @@ def in_order(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(p)
     scores = p[order]
     if (scores[1:] == scores[:-1]).any():
-        order = np.lexsort((y, p))  # four times slower
+        order = np.lexsort((y, p))  # four times slower than argsort
         scores = p[order]
     return scores, y[order].astype(np.uint8)
 

@@ -1,4 +1,4 @@
-"""Upper bound by buckets of equal width."""
+"""Upper bound of the L1 error by buckets of equal width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upper bounds by total-variation denoising of the labels."""
+"""Upper bounds of the L1 error by total-variation denoising of the labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two-sided certified interval."""
+"""Two-sided certified interval of the L1 error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upper bounds by Nadaraya-Watson smoothers of the labels, for perturbed scores."""
+"""Upper bounds of the L1 error of perturbed scores, by smoothing the labels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from harness.estimators.certified.base import (
 )
 from harness.math.sech_noise import curvature_bound, slope_bound
 
-QUERY_POINTS = 2000  # points that select a bandwidth; each of K folds has 1 / K of them
+QUERY_POINTS = 2000  # number of points at which bandwidths are compared, in all folds
 LARGEST_N = 30_000_000  # up to this n, window sums stay below 2^63 (smoothing_kernels.GRID)
 LARGEST_STEP = 60  # bandwidths are 2^(-3 - j/4), j = 0..60
 CURVATURE = {
@@ -288,7 +288,7 @@ def evenly(n: int, count: int = QUERY_POINTS) -> np.ndarray:
 
 
 def _check_size(n: int) -> None:
-    """Raise UndefinedError if n exceeds LARGEST_N."""
+    """Raise UndefinedError if n exceeds LARGEST_N, the limit of exact window sums."""
     if n > LARGEST_N:
         raise UndefinedError(
             f"n = {n:,} is above {LARGEST_N:,}, the largest size for which window sums are exact"
