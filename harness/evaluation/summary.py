@@ -65,8 +65,7 @@ def evaluate(
     >>> import pandas as pd
     >>> records = pd.DataFrame({"key": ["0", "1"], "value": [0.1, 0.3], "cpu_seconds": 0.0})
     >>> records = records.assign(problem="p", notion="binary", n=100, estimator="e", estimand="l1")
-    >>> records = records.assign(status="ok", kind="point", truth=0.1, truth_error=0.0,
-    reason=None)
+    >>> records = records.assign(status="ok", kind="point", truth=0.1, truth_error=0.0, reason=None)
     >>> records = records.assign(low=None, high=None, problem_key="a", estimator_key="b")
     >>> evaluate(records)[["reps", "mean", "se", "bias", "rmse"]].round(4).values.tolist()
     [[2.0, 0.2, 0.1, 0.1, 0.1414]]

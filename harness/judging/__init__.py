@@ -1,1 +1,1 @@
-"""`calharness judge`: a file of predictions becomes a judgement in words, numbers and pictures."""
+"""`calharness judge` turns a file of predictions into a judgement in words and numbers."""

@@ -1,7 +1,7 @@
 """A judgement as values that json can write, for programs such as the CI of a model.
 
-The schema, version 1. Within a version fields are added, never renamed, removed or given another
-meaning.
+This is version 1 of the schema. Within a version fields may be added, but no field is renamed,
+removed or given another meaning.
 
     schema             "calharness.judge"
     schema_version     1
@@ -9,45 +9,46 @@ meaning.
     level, seed        of the whole call; every interval, test and bound also has its own level
     data               name, n, k, classes, understood, notions (the main one first), confidences,
                        groups
-    sentences          the answers in one sentence each, by question
-    unanswered         why a question has no answer, by question
-    numbers            {name: {value, level, reason}}: every number by its short name, as
-                       --fail-above takes it
+    sentences          {question: its answer in one sentence}
+    unanswered         {question: reason why it has no answer}
+    numbers            {short name: {value, level, reason}}, see below
     calibrated         question 1: sentence, rejected, tests[]
     how_far            question 2: sentence, errors[], certified[], direction, scores[],
                        disagreement, cautions[]
     where              question 3: sentence, classes[] (worst first), regions[], groups[], notes[]
     gains              question 4: sentence, gains[], best
     versus             question 5: sentence, differences[]
-    others             the second and further files, each {data, calibrated, how_far, unanswered}
+    others             one entry per further file: {data, calibrated, how_far, unanswered}
 
 The fields of the answers are those of the dataclasses in `harness.judging.findings`. An interval is
-{value, low, high, level}. A number that does not exist is null, and its `reason`, or `unanswered`,
-says why; there is no NaN and no infinity. Numbers are in the unit of the estimand, never percent.
-Curves and fitted maps are not part of it.
+{value, low, high, level}. A missing number is null, and `reason` or `unanswered` explains it; there
+is no NaN and no infinity. Numbers are in the unit of the estimand, never in percent. Curves and
+fitted maps are left out.
 
-Short names (`numbers`), each with .value, .low and .high if there is an interval:
+The option --fail-above takes these short names. Numbers with an interval have .value, .low, .high:
 
     NOTION.ESTIMAND.value|low|high             headline estimate of a notion: top_label.l1.high
     NOTION.ESTIMAND.ESTIMATOR.value|low|high   any estimate: top_label.l1.binned15.value
     NOTION.ESTIMAND.certified.low|high         certified bound
-    NOTION.p_value, NOTION.rejected            of the test, corrected for several tests; rejected is
-                                               1 or 0
-    NOTION.detectable                          L1 error that the test would have detected (with the
-                                               probability in `tests`)
+    NOTION.p_value                             p-value of the test, corrected for several tests
+    NOTION.rejected                            1 if the test rejects, else 0
+    NOTION.detectable                          L1 error that the test would have detected with the
+                                               probability in `tests`
     confidence_gap.value|low|high              mean confidence minus accuracy
-    log_loss.value, brier.value                mean scores; also .miscalibration.value|low|high,
-                                               .discrimination, .uncertainty
-    log_loss.gain.value|low|high               gain of the best recalibration (if no interval is
-                                               above 0: of that with the largest value);
-                                               brier.gain.* is of the same map
-    log_loss.gain.METHOD.*, brier.gain.METHOD.*   of any map
-    worst_class.l1.value|low|high              first of `classes`; class.NAME.l1.* of any class
-    group.COLUMN.VALUE.gap.*, .l1.*            a group of rows
-    difference.QUANTITY.value|low|high         first minus second file; with more than two files
+    log_loss.value, brier.value                mean scores
+    log_loss.miscalibration.value|low|high     part of the score; also brier.miscalibration.*
+    log_loss.discrimination, .uncertainty      parts of the score; also for brier
+    log_loss.gain.value|low|high               gain of the best recalibration. If no interval is
+                                               above 0: gain of the map with the largest value.
+                                               brier.gain.* belongs to the same map.
+    log_loss.gain.METHOD.*, brier.gain.METHOD.*   gain of any map
+    worst_class.l1.value|low|high              error of the first of `classes`
+    class.NAME.l1.*                            error of any class
+    group.COLUMN.VALUE.gap.*, .l1.*            gap and error of a group of rows
+    difference.QUANTITY.value|low|high         first minus second file. With more than two files:
                                                difference.SECOND.QUANTITY.*
-    OTHER:NAME                                 any of the first seven lines for another file, by its
-                                               name
+    OTHER:NAME                                 a number of the first two questions, for another file
+                                               with the name OTHER
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ from harness.judging.findings import QUESTIONS, Answers, Gains, HowFar, Interval
 SCHEMA = "calharness.judge"
 SCHEMA_VERSION = 1
 SCORE_NAMES = {"log": "log_loss", "brier": "brier"}
-NO_END = "there is no such end of an interval"
-LEFT_OUT = ("panels", "fitted")
+NO_END = "the interval has no such end"
+LEFT_OUT = ("panels", "fitted")  # fields that are not part of the schema
 Row = tuple[str, float | None, float | None, str | None]  # name, value, level, reason
 
 
 def as_json(judgement: Answers) -> dict[str, Any]:
-    """Return the judgement by the schema of this module: dicts, lists, texts, numbers, None."""
+    """Return the judgement in the schema of this module: dicts, lists, texts, numbers, None."""
     others = [
         {
             "data": _data(other.data),
@@ -126,7 +127,7 @@ def _plain(value: Any) -> Any:
 
 
 def numbers(judgement: Answers) -> dict[str, dict[str, Any]]:
-    """Return {short name: {value, level, reason}}. The module's docstring lists the names."""
+    """Return {short name: {value, level, reason}} for all numbers with a name in the schema."""
     table: dict[str, dict[str, Any]] = {}
     for name, value, level, reason in _rows(judgement):
         value = float(value) if value is not None and math.isfinite(value) else None
@@ -165,7 +166,7 @@ def _interval(name: str, interval: Interval, reason: str | None = None) -> Itera
 
 
 def _rows_of_model(judgement: Answers) -> Iterator[Row]:
-    """Rows of the first two answers."""
+    """Yield the named numbers of the first two answers."""
     for test in judgement.calibrated.tests if judgement.calibrated else ():
         rejected = None if test.rejected is None else float(test.rejected)
         p_value = test.p_value if test.adjusted is None else test.adjusted
@@ -198,7 +199,10 @@ def _rows_of_errors(how_far: HowFar) -> Iterator[Row]:
 
 
 def _rows_of_gains(answer: Gains) -> Iterator[Row]:
-    """Rows of the quoted gain, then of all. Quoted is the best map, else the largest log-loss."""
+    """Yield the named numbers of the quoted gain, then of all gains.
+
+    The quoted gain is that of the best map, else the one with the largest gain in log-loss.
+    """
     if not answer.gains:
         return
     known = [gain for gain in answer.gains if gain.log_loss.value is not None] or answer.gains[:1]

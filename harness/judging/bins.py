@@ -1,9 +1,10 @@
-"""Events counted in bins of the scores, and the exact law of these counts under calibration.
+"""Counts of events in bins of the scores, and the exact distribution of these counts.
 
 Rows are put into bins by their scores alone. If the events are independent with P(y_i = 1) = p_i,
-the count of a bin is Poisson-binomial: a sum of independent Bernoulli(p_i). Its law is computed
-once. A resample of all events then costs one draw per bin, not one per row. A test may use any
-function of these counts and stays exact at every n.
+the number of events in a bin has a Poisson-binomial distribution: it is a sum of independent
+Bernoulli(p_i). This distribution is computed once. Resampling all events then costs one random
+number per bin instead of one per row. A test based on any function of these counts is exact at
+every n.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-BINS = 48  # of equal variance
-# Beyond this log-odds bins are also cut at even log-odds. A surprise among rows that are nearly
-# certain must not drown in a bin.
+BINS = 48  # default number of bins
+# Where the absolute log-odds exceed this value, bins are also cut at even log-odds. Otherwise an
+# unexpected event among nearly certain rows would have no effect on the sum of a large bin.
 TAIL_LOGIT = 4.0
-# Bins with more rows use the binomial law with the same mean and variance. In bins of beta, uniform
-# and saturated scores it was at most 7e-5 from the exact law in total variation.
+# Bins with more rows use the binomial distribution with the same mean and variance. In bins of
+# beta, uniform and saturated scores, its total variation distance from the exact distribution was
+# at most 7e-5.
 LARGEST_EXACT = 200
 
 
 @dataclass(frozen=True)
 class Bins:
-    """m bins of the rows with 0 < p < 1, ascending in p.
+    """m bins of the rows with 0 < p < 1, in ascending order of p.
 
     Attributes
     ----------
@@ -36,11 +38,11 @@ class Bins:
     p : ndarray (n,)
         Scores.
     size : ndarray (m,) of int
-        Number of rows.
+        Number of rows in each bin.
     expected, variance : ndarray (m,)
-        Mean and variance of the number of events under calibration.
+        Mean and variance of the number of events in each bin if the scores are calibrated.
     logit : ndarray (m,)
-        Mean log-odds of the rows, weighted by their variances.
+        Mean log-odds of the rows in each bin, weighted by p (1 - p).
     """
 
     index: Integers
@@ -56,14 +58,14 @@ class Bins:
         return len(self.expected)
 
     def residual(self, y: Integers) -> Array:
-        """Return observed minus expected events of each bin, (m,)."""
+        """Return observed minus expected number of events in each bin, an array (m,)."""
         inside = self.index >= 0
         residual: Array = np.bincount(self.index[inside], y[inside], self.m) - self.expected
         return residual
 
     def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Return the residuals of `count` resamples of the events with Y ~ p, (count, m)."""
-        # Count the rarer of events and non-events: its law has fewer terms.
+        """Draw `count` resamples of the events with Y ~ p; return their residuals (count, m)."""
+        # Count the rarer of events and non-events: its distribution has fewer terms.
         flipped = self.expected > self.size / 2.0
         counts = np.zeros((count, self.m))
         small = np.flatnonzero(self.size <= LARGEST_EXACT)
@@ -82,7 +84,11 @@ class Bins:
         return np.where(flipped, self.size - counts, counts) - self.expected
 
     def _rows_of(self, bins: Integers, flipped: NDArray[np.bool_]) -> Array:
-        """Probabilities of the rows of some bins, (bins, largest size), filled up with 0."""
+        """Return the probabilities of the rows in some bins, padded with 0.
+
+        The array has one row per bin and as many columns as the largest bin has rows. In bins with
+        `flipped`, the probabilities are those of the complementary event.
+        """
         order = np.argsort(self.index, kind="stable")[np.sum(self.index < 0) :]
         ends = np.cumsum(self.size)
         rows = np.zeros((len(bins), int(self.size[bins].max())))
@@ -93,7 +99,9 @@ class Bins:
 
 
 def bin_scores(p: Array, count: int = BINS) -> Bins:
-    """Put scores p (n,) into about `count` bins of equal variance; equal scores share a bin.
+    """Put scores p (n,) into about `count` bins of equal variance, the sum of p (1 - p).
+
+    Equal scores share a bin.
 
     Examples
     --------
@@ -135,9 +143,10 @@ def bin_scores(p: Array, count: int = BINS) -> Bins:
 
 
 def poisson_binomial(p: Array) -> Array:
-    """Return P(S = s), s = 0, 1, ..., of the sums S of independent Bernoulli(p_i).
+    """Return P(S = s), s = 0, 1, ..., for sums S of independent Bernoulli(p_i).
 
-    Each row of p (m, n) is one sum. Columns beyond which less than 1e-15 lies are left out.
+    Each row of p (m, n) defines one sum. Columns at the end with a total probability below 1e-15
+    are left out.
 
     Examples
     --------

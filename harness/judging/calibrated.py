@@ -1,4 +1,4 @@
-"""Answer question 1, whether predictions are calibrated, by exact tests for every notion."""
+"""Answer question 1, whether predictions are calibrated, by an exact test for every notion."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ from harness.judging.scalar_test import ScalarTest, scalar_test
 from harness.judging.vector_test import vector_test
 
 SCALAR_NAME = "exact resampling test (tilt and smooth departures)"
-CLASSWISE_NAME = "the same test of each class by itself, Bonferroni's correction"
-VECTOR_NAME = "exact resampling test (temperature, linear and local departures of the whole vector)"
+CLASSWISE_NAME = "exact resampling test of each class by itself, with Bonferroni's correction"
+VECTOR_NAME = "exact resampling test (temperature, linear and local departures of the vectors)"
 RESAMPLES = 4999
 SCREEN = 499  # resamples of the first test of a class
 SCREENED = 0.1  # largest p-value of the first test that leads to a second one
-MOST_RESAMPLES = 20_000  # of the second test
+MOST_RESAMPLES = 20_000  # largest number of resamples of the second test
 
 
 def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     """Answer question 1 by a test for each notion.
 
-    The hypotheses, for which the resamples are exact: binary and top-label, P(event given score) =
-    score (`scalar_test`); class-wise, the same of each class by itself, corrected by Bonferroni as
-    the classes may depend on one another; canonical, that of the whole vector (`vector_test`).
-    Canonical calibration implies the others. The correction for three tests is therefore that of
-    the closed test with Bonferroni's local tests (`closed`). The probability of any false rejection
-    is at most 1 - level, whichever of the hypotheses hold.
+    The tests are exact for these hypotheses:
+
+    * binary and top-label: P(event given score) = score (`scalar_test`);
+    * class-wise: the same for each class, with Bonferroni's correction because classes may depend
+      on one another;
+    * canonical: the same for the whole vector (`vector_test`).
+
+    Canonical calibration implies the others. Therefore the correction for three tests is that of
+    the closed test with Bonferroni's local tests (`closed`). The probability of any false
+    rejection is at most 1 - level, whichever of the hypotheses hold.
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     level : float
         A notion is rejected if its corrected p-value is at most 1 - level.
     rng : numpy.random.Generator
-        Draws the resamples.
+        Generator of the resamples.
 
     Examples
     --------
@@ -68,7 +72,7 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
             name, statistic, p_value = VECTOR_NAME, float(vector.observed.max()), vector.p_value
             note = _impossible(vector.impossible)
             if vector.rows < data.n:
-                note += f"A random part of {vector.rows:,} rows was tested."
+                note += f"Only {vector.rows:,} rows were tested, drawn at random."
             detectable = detectable_by_vectors(p, vector, alpha)
         else:
             scalar = scalar_test(p, y, for_scalar, RESAMPLES)
@@ -81,8 +85,8 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
                 )
             elif scalar.bins.m == 0:
                 note = (
-                    "All probabilities are 0 or 1, and all outcomes as predicted: nothing can be "
-                    "tested."
+                    "Nothing can be tested: all probabilities are 0 or 1, and all outcomes are as "
+                    "predicted."
                 )
             detectable = detectable_by_scores(p[:, None], [scalar], alpha, for_power)
         row = CalibrationTest(notion, name, statistic, p_value, None, None, level)
@@ -102,13 +106,16 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
 
 
 def closed(p: dict[str, float]) -> dict[str, float]:
-    """Correct the p-values of several notions, of which the canonical one implies the others.
+    """Correct the p-values of several notions, where canonical calibration implies the others.
+
+    With the p-values p_t (top-label), p_w (class-wise) and p_c (canonical), the corrected values
+    are
 
         canonical   3 min(p_t, p_w, p_c)
-        top-label   max(p_t, 2 min(p_t, p_w), 3 min(p_t, p_w, p_c)), and likewise class-wise
+        top-label   max(p_t, 2 min(p_t, p_w), 3 min(p_t, p_w, p_c))
 
-    A rejection of top-label calibration is thus one of canonical calibration. A single p-value
-    stays as it is.
+    and the class-wise one in the same way as the top-label one. If top-label calibration is
+    rejected, canonical calibration is therefore rejected too. A single p-value is not changed.
 
     Examples
     --------
@@ -129,12 +136,13 @@ def closed(p: dict[str, float]) -> dict[str, float]:
 def class_tests(
     p: Array, y: Integers, level: float, rng: np.random.Generator, screen: int = SCREEN
 ) -> list[tuple[ScalarTest, float]]:
-    """Test every column of p (n, k) against its indicators y (n, k); return (test, p-value) each.
+    """Test every column of p (n, k) against its event indicators y (n, k).
 
-    A class whose first p-value (499 resamples) is at most 0.1 is tested a second time, with new
-    resamples. The p-value is the first one if that exceeds 0.1, else the second. This is valid:
-    P(p <= a) is at most P(second <= a) for a < 0.1, and at most P(first <= a) above. The p-values
-    are not corrected for their number.
+    Return a list of (result of the first test, p-value), one per class. A class whose first
+    p-value, from 499 resamples, is at most 0.1 is tested a second time with more resamples. Its
+    p-value is then that of the second test. This is valid: for a < 0.1, P(p-value <= a) is at most
+    P(second <= a), and for larger a at most P(first <= a). The p-values are not corrected for the
+    number of classes.
 
     Examples
     --------
@@ -158,7 +166,7 @@ def class_tests(
 def _combine_classes(
     data: Judged, classes: list[tuple[ScalarTest, float]], level: float
 ) -> tuple[str, float, float, str]:
-    """Return name, statistic, p-value and note of the test of all classes."""
+    """Combine the tests of all classes; return name, statistic, p-value and note."""
     values = np.array([value for _, value in classes])
     worst, k = int(np.argmin(values)), len(values)
     smallest = float(values[worst])
@@ -169,19 +177,25 @@ def _combine_classes(
     note += _impossible(sum(test.impossible for test, _ in classes))
     if k * 3.0 / MOST_RESAMPLES > 1.0 - level:
         note += (
-            f"With {k} classes there are too few resamples to reject by one class, unless an "
-            "outcome was impossible."
+            f"With {k} classes there are too few resamples for one class to reject calibration, "
+            "unless an outcome had probability 0."
         )
     return CLASSWISE_NAME, smallest, min(1.0, k * smallest), note
 
 
 def _impossible(count: int) -> str:
-    """Return a sentence about outcomes of probability 0, with a space behind; empty for none."""
+    """Return a sentence on `count` outcomes that had probability 0, with a space at its end.
+
+    It is "" for no such outcome.
+    """
     return f"{format_count(count, 'outcome')} that occurred had probability 0. " if count else ""
 
 
 def _false_alarms(notion: str, n: int, k: int, level: float) -> dict[str, Any]:
-    """Return the measured false alarms of a test at the nearest (n, k); empty at other levels."""
+    """Return the measured rate of false alarms of a test at the nearest (n, k).
+
+    It is empty if the rate was measured at another level.
+    """
     rows = nearest_rows("size", n, k, notion=notion)
     if rows.empty or abs(rows["level"].iloc[0] - level) > 1e-9:
         return {}

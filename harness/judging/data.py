@@ -1,4 +1,4 @@
-"""Read and validate predictions: arrays or a file become `Judged`."""
+"""Read and validate predictions, from arrays or from a file."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def from_arrays(
     name: str = "predictions",
     confidences: bool = False,
 ) -> Judged:
-    """Return predictions and labels given as arrays.
+    """Return validated predictions and labels that are given as arrays.
 
     Parameters
     ----------
     p : array_like, (n,) or (n, k)
-        Probabilities of class 1, or of k classes with rows that sum to 1. With `confidences`, the
-        confidences in the predicted classes, (n,).
+        Probabilities of class 1, or of k classes with rows that sum to 1. With `confidences`, p
+        has shape (n,) and holds the confidences in the predicted classes.
     y : array_like, (n,)
-        Labels 0..k-1, or names of `classes`. With `confidences`, 1 where a prediction was right.
+        Labels 0..k-1, or names in `classes`. With `confidences`, 1 where a prediction was right.
     classes : sequence, optional
         Names of the k classes, in the order of the columns. Columns of a data frame are matched by
         name.
     groups : mapping of name to array_like (n,), data frame, or one array_like, optional
-        Columns that split the rows; a bare array is named "group".
+        Columns that divide the rows into groups. A single array is named "group".
     name : str
         Name of the model.
     confidences : bool
@@ -63,7 +63,7 @@ def from_arrays(
     p, y = checked(p, y)
     if confidences and p.ndim != 1:
         raise BadInputError(
-            f"confidences is true, but p has shape {p.shape}; give one number per row, (n,)."
+            f"confidences is true, but p has shape {p.shape}; pass p of shape (n,)."
         )
     p = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
     k = p.shape[1]
@@ -81,14 +81,16 @@ def from_arrays(
 
 
 def from_file(path: str | Path, group: str | Iterable[str] = (), **options: Any) -> Judged:
-    """Read predictions and labels from a file with `harness.problems.Predictions`, in its order.
+    r"""Read predictions and labels from a file with `harness.problems.Predictions`.
+
+    The rows stay in the order of the file.
 
     Parameters
     ----------
     path : str or Path
         A .npz, .csv, .tsv or .parquet file, or published logits.
     group : str or iterable of str
-        Columns or arrays (n,) of the file that split the rows.
+        Names of columns or arrays (n,) in the file that divide the rows into groups.
     **options
         Options of `Predictions`: probabilities, logits, labels, top_label, split, positive,
         class_names, renormalise, float32.
@@ -102,7 +104,7 @@ def from_file(path: str | Path, group: str | Iterable[str] = (), **options: Any)
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "preds.csv"
-    >>> _ = path.write_text("p,y,site\\n0.2,0,a\\n0.7,1,b\\n0.4,0,a\\n")
+    >>> _ = path.write_text("p,y,site\n0.2,0,a\n0.7,1,b\n0.4,0,a\n")
     >>> data = from_file(path, group="site")
     >>> data.name, data.p[:, 1].tolist(), data.groups["site"].tolist()
     ('preds', [0.2, 0.7, 0.4], ['a', 'b', 'a'])
@@ -124,7 +126,10 @@ def from_file(path: str | Path, group: str | Iterable[str] = (), **options: Any)
 
 
 def reduced(data: Judged, notion: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return (p, y) of a notion as `harness.math.notions.reduce` does; confidences as they are."""
+    """Reduce predictions to a notion as `harness.math.notions.reduce` does, and return (p, y).
+
+    Confidences are returned unchanged.
+    """
     return (data.p[:, 1], data.y) if data.confidences else reduce(data.p, data.y, notion)
 
 
@@ -134,19 +139,19 @@ def aligned(first: Judged, other: Judged) -> Judged:
     Raises
     ------
     BadInputError
-        If the two do not have the same number of rows, classes and labels. The message names the
-        first difference.
+        If the two differ in the number of rows, in the classes or in the labels. The message names
+        the first difference.
     """
     both = f"{first.name} and {other.name}"
     if first.n != other.n:
         raise BadInputError(
-            f"{both} have {first.n:,} and {other.n:,} rows; give predictions for the same rows."
+            f"{both} have {first.n:,} and {other.n:,} rows; pass predictions for the same rows."
         )
     if first.confidences != other.confidences:
-        raise BadInputError(f"Only one of {both} holds confidences; give both in the same form.")
+        raise BadInputError(f"only one of {both} holds confidences; pass both in the same form.")
     if first.k != other.k:
         raise BadInputError(
-            f"{both} have {first.k} and {other.k} classes; give predictions of the same classes."
+            f"{both} have {first.k} and {other.k} classes; pass predictions of the same classes."
         )
     if first.classes != other.classes and set(first.classes) == set(other.classes):
         order = [other.classes.index(name) for name in first.classes]
@@ -156,16 +161,16 @@ def aligned(first: Judged, other: Judged) -> Judged:
     if first.classes != other.classes and numbers not in (first.classes, other.classes):
         j = next(j for j in range(first.k) if first.classes[j] != other.classes[j])
         raise BadInputError(
-            f"{both} name class {j} {first.classes[j]!r} and {other.classes[j]!r}; give "
-            "predictions of the same classes."
+            f"{both} have different names for class {j}, {first.classes[j]!r} and "
+            f"{other.classes[j]!r}; pass predictions of the same classes."
         )
-    # Two models that give confidences are right on different rows.
+    # Labels of confidences depend on the model, as models are right on different rows.
     if not first.confidences and not np.array_equal(first.y, other.y):
         i = int(np.argmax(first.y != other.y))
         labels = first.classes[first.y[i]], other.classes[other.y[i]]
         raise BadInputError(
             f"{both} have different labels, first in row {i}: {labels[0]!r} and {labels[1]!r}; "
-            "give the same rows in the same order."
+            "pass the same rows in the same order."
         )
     return other
 
@@ -181,19 +186,19 @@ def _checked_groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
     for name, values in columns.items():
         if values.shape != (n,):
             raise BadInputError(
-                f"group {name!r} has shape {values.shape}; one value per row is needed, ({n},)."
+                f"group {name!r} has shape {values.shape}; pass one value per row, shape ({n},)."
             )
     return columns
 
 
 def _read_columns(path: str | Path, split: str, names: list[str]) -> dict[str, NDArray[Any]]:
-    """Read columns of a file by name. The file is read a second time if there are any."""
+    """Read columns of a file by name. The file is read a second time if `names` is not empty."""
     if not names:
         return {}
     arrays = files.arrays(data_files.find(str(path)), split)
     for name in names:
         if name not in arrays:
             raise BadInputError(
-                f"{path} has no column {name!r} to group by; it has {', '.join(arrays)}."
+                f"{path} has no group column {name!r}; choose among {', '.join(arrays)}."
             )
     return {name: arrays[name] for name in names}

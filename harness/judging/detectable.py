@@ -1,12 +1,13 @@
-"""How large an error the test would have detected.
+"""The size of an error that the test would have detected.
 
-Labels follow a tempered version of the predictions, q = sigma(b logit p), with b < 1 (the
-predictions are overconfident) or b > 1 (underconfident). The L1 error of this law is mean |q - p|.
-Bisection finds in each direction the error that is detected with probability 0.8, and the larger of
-the two is returned. There is none if larger errors in the other direction would be missed.
+Labels follow a tempered version of the predictions, q = sigma(b logit p). For b < 1 the
+predictions p are then overconfident, for b > 1 underconfident. The L1 error of p is mean |q - p|.
+For each direction, bisection finds the error that is detected with probability 0.8. The result is
+the larger of the two. There is no result if a larger error in the other direction would be missed.
 
-The power is a share of 160 draws (fewer with many classes). Its standard error is 0.03, and the
-error is known to some 5 % of itself. Errors of other kinds may have to be larger to be detected.
+The power is estimated as the share of 160 draws (fewer with many classes) in which the test
+rejects. Its standard error is 0.03, so that the error has a relative accuracy of about 5 %. Errors
+of another form may have to be larger to be detected.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from harness.judging.bins import Array, Integers
 from harness.judging.scalar_test import ScalarTest, critical_values, statistics
 from harness.judging.vector_test import VectorTest
 
-POWER = 0.8
+POWER = 0.8  # probability with which an error must be detected
 DRAWS = 160
-STRONGEST = 4.0  # |log b|
-STEPS = 7
-MOST_ROWS = 4_000  # rows on which the tempered law is computed; bins of more rows are scaled up
-NORMAL = 9.0  # smallest variance of a bin's count that is drawn from the normal law
-LEAST_TAIL = 2.5  # smallest number of resamples beyond a threshold that is read off them
+STRONGEST = 4.0  # largest |log b|
+STEPS = 7  # steps of the bisection
+MOST_ROWS = 4_000  # rows on which the tempered version is computed; larger bins are scaled up
+NORMAL = 9.0  # counts with at least this variance are drawn from the normal distribution
+LEAST_TAIL = 2.5  # smallest expected number of resamples above a critical value
 
 PowerAt = Callable[[float], tuple[float, float]]  # log b -> (power, L1 error)
 
@@ -34,10 +35,10 @@ PowerAt = Callable[[float], tuple[float, float]]  # log b -> (power, L1 error)
 def detectable_by_scores(
     p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.random.Generator
 ) -> float | None:
-    """Return the mean L1 error of the columns of p (n, k) that one of the k tests detects.
+    """Return the mean L1 error of the columns of p (n, k) that at least one of k tests detects.
 
-    Each test has level alpha / k. The columns are drawn independently of one another. None if no
-    tempered law is detected often enough.
+    Each test has level alpha / k. The columns are simulated independently of one another. Return
+    None if no tempered version of the predictions is detected often enough.
 
     Examples
     --------
@@ -62,8 +63,9 @@ def detectable_by_scores(
 def detectable_by_vectors(p: Array, test: VectorTest, alpha: float) -> float | None:
     """Return the mean of sum_j |q_j - p_j| of vectors p (n, k) that the test detects.
 
-    q_j is proportional to p_j^b. Only the temperature statistic is used, with a normal law; the
-    other statistics can only add to the power. None if no tempered law is detected often enough.
+    q is the tempered version of p: q_j is proportional to p_j^b. Only the temperature statistic is
+    used, with a normal approximation. The other statistics can only add to the power. Return None
+    if no tempered version is detected often enough.
     """
     part = p[:: max(1, len(p) // 5000)]
     scale = test.rows / len(part)
@@ -92,7 +94,7 @@ def detectable_by_vectors(p: Array, test: VectorTest, alpha: float) -> float | N
 
 
 class _Column:
-    """One score under a tempered law: (power of its test, L1 error) as a function of log b."""
+    """Power of the test of one score and the L1 error, as a function of log b of the tempering."""
 
     def __init__(self, p: Array, test: ScalarTest, alpha: float, rows: Integers) -> None:
         bins = test.bins
@@ -102,7 +104,8 @@ class _Column:
         self.logit = np.log(self.x) - np.log1p(-self.x)
         self.scale = bins.size / np.maximum(np.bincount(self.index, minlength=bins.m), 1)
         if alpha * len(test.null) < LEAST_TAIL:
-            # Too few resamples for this level: tilt is nearly chi-square with 2 degrees of freedom.
+            # There are too few resamples for this level, so use the chi-square distribution with 2
+            # degrees of freedom, which is a good approximation for `tilt`.
             is_normal = bins.variance.sum() >= NORMAL
             self.least = np.array([-2.0 * np.log(alpha / 2.0) if is_normal else np.inf, np.inf])
         else:
@@ -131,9 +134,10 @@ class _Column:
 
 
 def larger_error(power_at: PowerAt) -> float | None:
-    """Return the larger of the errors detected with probability 0.8 in the two directions.
+    """Return the larger of the two errors, one per direction, that are detected often enough.
 
-    None if there is none, or if a larger error in the other direction would be missed.
+    An error is detected often enough if the power is 0.8. Return None if no error is, or if a
+    larger error in the other direction would be missed.
     """
     errors, missed = [], 0.0
     for sign in (-1.0, 1.0):

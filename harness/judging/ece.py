@@ -1,4 +1,4 @@
-"""One number in one line: the plain binned error, or the value of any estimator."""
+"""Calibration errors in one call: the plain binned error ("ECE"), and any other estimator."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ def ece(
     bins: int = 15,
     classes: Sequence[Any] | None = None,
 ) -> float:
-    """Return the binned L1 calibration error over bins of equal width, as most papers do ("ECE").
+    """Return the L1 calibration error in bins of equal width, which most papers call ECE.
 
         sum_b n_b / n |mean y in b - mean p in b|
+
+    n_b is the number of rows in bin b, and n the number of all rows.
 
     Parameters
     ----------
@@ -34,7 +36,7 @@ def ece(
     y : array_like, (n,)
         Labels.
     notion : {"top_label", "binary", "classwise"}
-        The reduction that is judged; classwise is the mean over the classes.
+        The reduction of (p, y) that is judged. classwise is the mean over the classes.
     bins : int
         Number of bins of equal width in [0, 1].
     classes : sequence, optional
@@ -43,8 +45,9 @@ def ece(
     Returns
     -------
     float
-        In [0, 1], not in percent. Too high by the noise of the bins at small n, too low if errors
-        cancel within a bin. `harness.judge` returns estimates with intervals.
+        A number in [0, 1], not in percent. At small n it is biased upwards by the noise in the
+        bins. It is biased downwards if errors cancel within a bin. `harness.judge` returns
+        estimates with intervals.
 
     Raises
     ------
@@ -53,7 +56,8 @@ def ece(
 
     References
     ----------
-    Naeini, Cooper and Hauskrecht (2015), AAAI; Guo, Pleiss, Sun and Weinberger (2017), ICML, eq. 3.
+    Naeini, Cooper and Hauskrecht (2015), AAAI; Guo, Pleiss, Sun and Weinberger (2017), ICML, eq.
+    3.
 
     Examples
     --------
@@ -71,33 +75,34 @@ def estimate(
     rng: np.random.Generator | int | None = None,
     classes: Sequence[Any] | None = None,
 ) -> dict[str, Estimate]:
-    """Return the calibration errors of predictions that one estimator computes.
+    """Estimate the calibration errors of predictions with one estimator.
 
     Parameters
     ----------
     estimator : str or callable
-        An id of `list_estimators()`, an estimator, or a function (p, y) -> float, whose value is
+        An id in `list_estimators()`, an estimator, or a function (p, y) -> float, whose value is
         taken as l1.
     p : array_like of shape (n,) or (n, k)
-        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With (n,) and
-        the notion "top_label", p is the confidence, and y says which predictions were right.
+        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With shape
+        (n,) and the notion "top_label", p holds confidences, and y tells which predictions were
+        right.
     y : array_like of shape (n,)
-        Labels, integers in {0, 1} or in 0..k-1, or names of classes.
+        Labels: integers in {0, 1} or in 0..k-1, or names of classes.
     notion : {"top_label", "binary", "classwise", "canonical"}
         The reduction of (p, y) that is judged: the confidence in the predicted class, the
-        probability of class 1, each class by itself (the mean over the classes is returned), or the
-        whole vector.
+        probability of class 1, each class by itself (the mean over the classes is returned), or
+        the whole vector.
     rng : numpy.random.Generator or int, optional
-        Generator, or its seed, for an estimator that draws random numbers. The default is the seed
-        0: the same call gives the same numbers.
+        Random generator, or its seed, for an estimator that draws random numbers. The default seed
+        is 0, so that the same call gives the same numbers.
     classes : sequence, optional
-        Names of the k classes: of the numbers 0..k-1 in y, and of the columns of an array. Columns
+        Names of the k classes. Label j and column j of an array belong to the j-th name. Columns
         of a data frame that are named by class (cat, p_cat, prob_cat) are matched by name.
 
     Returns
     -------
     dict of str to Estimate
-        Estimates by estimand, in the unit of the estimand, not in percent.
+        {estimand: estimate}, in the unit of the estimand, not in percent.
 
     Raises
     ------
@@ -124,8 +129,8 @@ def estimate(
     function: Any = load("estimator", estimator, {}) if isinstance(estimator, str) else estimator
     if not callable(function) or isinstance(function, type):
         raise BadInputError(
-            f"estimator is {function!r}; give an id, an object that can be called as (p, y, rng), "
-            "or a function."
+            f"estimator is {function!r}; pass an id, a function (p, y), or an object that can be "
+            "called with (p, y, rng)."
         )
     spec = EstimatorSpec.of(function)
     p, y = reduce(p, y, notion, classes)
@@ -139,6 +144,6 @@ def estimate(
         return apply(function, p, y, notion, np.random.default_rng(0 if rng is None else rng))
     if isinstance(rng, np.random.Generator):
         raise BadInputError(
-            f"rng is a Generator, but estimator {estimator!r} makes its own; give an integer seed."
+            f"rng is a Generator, but estimator {estimator!r} makes its own; pass an integer seed."
         )
     return apply(function, p, y, notion, spec.replication_rng(rng or 0))

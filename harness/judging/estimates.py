@@ -1,4 +1,4 @@
-"""The estimates of a calibration error that are shown, with what was measured about them."""
+"""The estimates of a calibration error on the page of a judgement, with their measured accuracy."""
 
 from __future__ import annotations
 
@@ -22,44 +22,42 @@ from harness.plan.components import load
 LABELS = {
     "best": "learned estimate (mean of four partitions)",
     "best_fast": "learned estimate",
-    "best_lower": "cross-fitted stack: at most the error on average",
-    "variational_temperature": "cross-fitted temperature: at most the error on average",
-    "variational_isotonic": "cross-fitted isotonic: at most the error on average",
-    "variational_histogram": "cross-fitted histogram: at most the error on average",
-    "variational_vector": "cross-fitted vector scaling: at most the error on average",
-    "binned15": "15 bins of equal width, as papers report it",
-    "debiased15_l1": "15 bins, debiased",
-    "binned_cube_root": "bins of equal mass, n^(1/3) of them",
+    "best_lower": "cross-fitted stack (on average at most the error)",
+    "variational_temperature": "cross-fitted temperature (on average at most the error)",
+    "variational_isotonic": "cross-fitted isotonic (on average at most the error)",
+    "variational_histogram": "cross-fitted histogram (on average at most the error)",
+    "variational_vector": "cross-fitted vector scaling (on average at most the error)",
+    "binned15": "15 bins of equal width, the usual ECE",
+    "debiased15_l1": "15 bins of equal width, debiased",
+    "binned_cube_root": "n^(1/3) bins of equal mass",
 }
 WITHOUT_INTERVAL = (
-    "No interval: bins hide part of the error and add their own noise. No interval around this "
-    "number would hold the error."
+    "There is no interval, because the bias is unknown: bins hide part of the error and add noise."
 )
-REPEATED = 50_000  # most numbers in p for which the learned estimate averages four partitions
-LARGEST = (
-    500_000  # most numbers in p that are used: the learned estimate needs 45 times their memory
-)
-STACK_SCORES = 50_000  # most scores for the stack of calibrators, 1 s; with more, temperature alone
-STACK_ROWS = 2_000  # most vectors for it: one map takes n^2 k steps, 7 s at n = 10,000, k = 3
-STACK_NUMBERS = 200_000  # most n k^2 for it: another map has k^2 parameters
+REPEATED = 50_000  # largest size of p for which the learned estimate averages four partitions
+# Largest size of p that is used; the learned estimate needs 45 times its memory.
+LARGEST = 500_000
+# Limits for the stack of calibrators; beyond them temperature scaling alone is used.
+STACK_SCORES = 50_000  # largest number of scores, which take 1 s
+STACK_ROWS = 2_000  # largest number of vectors; one map takes n^2 k steps, 7 s at n = 10,000, k = 3
+STACK_NUMBERS = 200_000  # largest n k^2; another map has k^2 parameters
 ESTIMANDS = ("l1", "l2_squared")
 UNAVAILABLE = (UndefinedError, BadInputError, ValueError, ArithmeticError)
 ASSUMPTION = (
-    "The probability of the event, as a function of the score, goes up and down by no more than 1 "
-    "in all (total variation at most 1): every function that only rises does, and so does every "
-    "one that only falls. Rows are independent."
+    "The total variation of the probability of the event, as a function of the score, is at most "
+    "1. This holds for every function that only rises or only falls. Rows are independent."
 )
 
 
 def estimates(
     data: Judged, notion: str, p: Array, y: Integers, level: float, rng: np.random.Generator
 ) -> tuple[list[ErrorEstimate], ErrorEstimate]:
-    """Return at most four estimates of the L1 error, and the headline's of the squared error.
+    """Return at most four estimates of the L1 error, and the squared error of the first one.
 
-    The headline comes first: `best`, the estimator of least regret over the whole arena, or
-    `best_fast` where four partitions take long. Then follow a lower bound in expectation, the plain
-    15 bins of the papers, and the published estimator of least regret at the nearest n and k.
-    Binned estimates have no interval: they are biased, and their bias is unknown.
+    The first is the headline: `best`, the estimator with the smallest regret over the whole arena,
+    or `best_fast` if `best` would take long. Then follow a lower bound in expectation, the plain
+    15 bins of the papers, and the published estimator with the smallest regret at the nearest n
+    and number of classes. Binned estimates have no interval, because their bias is unknown.
     """
     n, k = data.n, data.k
     names = ["best" if p.size <= REPEATED and notion != "classwise" else "best_fast"]
@@ -83,7 +81,10 @@ def estimates(
 def certify(
     notion: str, p: Array, y: Integers, level: float, rng: np.random.Generator
 ) -> Certified:
-    """Return the certified interval of the L1 error of scores p (n,), or class-wise (n, k)."""
+    """Return the certified interval of the L1 error of scores p (n,) with events y (n,).
+
+    For class-wise calibration, p and y have shape (n, k).
+    """
     try:
         e = CertifiedInterval(level=level)(p, y, rng)["l1"]
     except UNAVAILABLE as error:
@@ -93,7 +94,10 @@ def certify(
 
 
 def _best_published(notion: str, n: int, k: int, names: list[str]) -> list[str]:
-    """Name of the published estimator of least regret that is not yet shown; at most one."""
+    """Return the published estimator with the smallest regret that is not in `names`, as a list.
+
+    The list is empty if there is none.
+    """
     rows = nearest_rows("estimators", n, k, notion=notion, estimand="l1")
     for name in rows[rows["regret"].notna()]["estimator"] if len(rows) else ():
         if name in LABELS and name not in names and not name.startswith("best"):
@@ -104,13 +108,16 @@ def _best_published(notion: str, n: int, k: int, names: list[str]) -> list[str]:
 def _estimate(
     name: str, notion: str, p: Array, y: Integers, level: float, rng: np.random.Generator
 ) -> dict[str, ErrorEstimate]:
-    """Apply one estimator; return its L1 and squared errors, or the reason why it has none."""
+    """Apply one estimator; return {estimand: estimate} for the L1 and the squared error.
+
+    If it cannot be applied, the estimates hold the reason.
+    """
     is_learned, is_variational = name.startswith("best"), name.startswith("variational")
     kind = "lower" if name == "best_lower" or is_variational else "point"
     note = ""
     if p.size > LARGEST and is_learned:
         part = np.sort(rng.choice(len(p), max(1, LARGEST // (p.size // len(p))), replace=False))
-        note = f"From a random part of {len(part):,} rows."
+        note = f"Computed on {len(part):,} rows, drawn at random."
         p, y = p[part], y[part]
     nothing = Interval(None, level=level)
     row = ErrorEstimate(notion, "l1", name, LABELS[name], nothing, kind, coverage_note=note)
@@ -136,7 +143,7 @@ def _interval(e: Any, kind: str, level: float) -> Interval:
 
 
 def _with_measurements(row: ErrorEstimate, n: int, k: int) -> ErrorEstimate:
-    """Add the regret at the nearest n and k, and the coverage measured at this size."""
+    """Add the regret at the nearest n and k, and the coverage at a similar size, as measured."""
     if row.reason is not None:
         return row
     regrets = nearest_rows(
@@ -159,7 +166,10 @@ def _with_measurements(row: ErrorEstimate, n: int, k: int) -> ErrorEstimate:
 
 
 def _lowest_coverage(rows: pd.DataFrame, level: float) -> tuple[pd.Series | None, str]:
-    """Return the row of lowest coverage among the kinds of predictions, and a sentence on it."""
+    """Return the row with the lowest measured coverage, and a sentence on it.
+
+    `rows` has one row per kind of predictions. The first result is None if nothing was measured.
+    """
     if abs(level - MEASURED_LEVEL) > 1e-9:
         return None, f"Coverage was only measured for {format_percent(MEASURED_LEVEL)} intervals."
     if rows.empty:
@@ -167,13 +177,14 @@ def _lowest_coverage(rows: pd.DataFrame, level: float) -> tuple[pd.Series | None
     lowest = rows.loc[(rows["covered"] / rows["draws"]).idxmin()]
     errors = pd.to_numeric(rows["kind"].str.removeprefix("l1_"), errors="coerce").fillna(0.0)
     return lowest, (
-        f"The lowest of {len(rows)} kinds of predictions, from calibrated to an error of "
-        f"{errors.max():g}, {lowest['draws']} draws each, n = {lowest['n']:,}, k = {lowest['k']}."
+        f"This is the lowest coverage among {len(rows)} kinds of predictions with errors from 0 "
+        f"to {errors.max():g}, each drawn {lowest['draws']} times with n = {lowest['n']:,} and "
+        f"k = {lowest['k']}."
     )
 
 
 def share(count: int, trials: int) -> Interval:
-    """Return a share with its exact (Clopper-Pearson) 95 % interval.
+    """Return count / trials with its exact (Clopper-Pearson) 95 % interval.
 
     Examples
     --------

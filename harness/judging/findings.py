@@ -1,7 +1,7 @@
-"""The answers about predictions as plain values, of which page, text and JSON are made.
+"""The answers about predictions as plain values, from which the page, the text and JSON are made.
 
-Values are in the unit of the estimand, never percent. A number that cannot be given is None, and
-`reason` says why. Sentences claim only what holds at the stated level.
+Values are in the unit of the estimand, never in percent. A missing number is None, and `reason`
+explains it. Sentences only state what holds at the stated level.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class Judged:
     name : str
         Name of the model: the file's name without its ending, or "predictions".
     p : ndarray (n, k)
-        Probabilities; k = 2 for a single column, whose values are p[:, 1].
+        Probabilities. A single column of probabilities of class 1 becomes p[:, 1], with k = 2.
     y : ndarray (n,) of int
         Labels in 0..k-1.
     classes : tuple of str
         Names of the k classes.
     understood : str
-        How the file was read, in one line.
+        One line on how the file was read.
     groups : mapping of str to ndarray (n,)
-        Other columns that split the rows, by name.
+        {name: values} of other columns that divide the rows into groups.
     confidences : bool
-        True if p[:, 1] holds confidences and y says which predictions were right. Only top-label
+        True if p[:, 1] holds confidences and y tells which predictions were right. Only top-label
         calibration can then be judged.
     """
 
@@ -77,7 +77,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Interval:
-    """A value with its interval. `low` or `high` is None where there is none."""
+    """A value with its interval. `low` or `high` is None if the interval has no such end."""
 
     value: float | None
     low: float | None = None
@@ -98,7 +98,7 @@ class Interval:
 
     @property
     def sign(self) -> int:
-        """1 if the interval is above 0, -1 if it is below, else 0."""
+        """1 if the interval is above 0, -1 if it is below 0, else 0."""
         if self.low is not None and self.low > 0.0:
             return 1
         return -1 if self.high is not None and self.high < 0.0 else 0
@@ -109,20 +109,29 @@ class Interval:
 
 @dataclass(frozen=True)
 class CalibrationTest:
-    """A test of calibration under one notion.
+    """Result of a test of calibration under one notion.
 
     Attributes
     ----------
+    notion, test : str
+        The notion, and a description of the test.
+    statistic, p_value : float or None
+        The test statistic, and its p-value without correction.
     adjusted : float or None
-        The p-value corrected for the number of tests; `rejected` is adjusted <= 1 - level.
+        The p-value corrected for the number of tests.
+    rejected : bool or None
+        True if adjusted <= 1 - level.
     size : Interval or None
-        Share of false alarms at this level on calibrated problems, measured on `size_trials`
-        samples at `size_at`, the nearest (n, k) that was measured.
+        Measured rate of false alarms at this level on calibrated problems.
+    size_trials, size_at
+        Number of samples behind `size`, and their (n, k), the nearest one that was measured.
     detectable : float or None
         L1 error of a tempered version of these predictions that the test would have detected with
         probability `power`. Smaller errors could have been missed.
+    reason : str or None
+        Reason for a missing result.
     note : str
-        Remarks, such as impossible outcomes, or that only a part of the rows was tested.
+        Remarks, for instance on impossible outcomes, or that only part of the rows was tested.
     """
 
     notion: str
@@ -143,7 +152,7 @@ class CalibrationTest:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """The answer to question 1."""
+    """The answer to question 1, whether the predictions are calibrated."""
 
     sentence: str
     rejected: bool | None
@@ -163,11 +172,15 @@ class ErrorEstimate:
         point, lower or upper.
     coverage : Interval or None
         Measured coverage of such intervals at `measured_at`, the nearest measured (n, k).
-        `coverage_note` says how it was measured, or that it was not.
+    coverage_note : str
+        How the coverage was measured, or why it was not.
     regret : float or None
-        RMSE over that of the best published estimator, as measured in the arena near this n and k.
+        RMSE of the estimator divided by the RMSE of the best published estimator, as measured in
+        the arena near this n and k.
     headline : bool
         True for the estimate that is quoted for its notion.
+    reason : str or None
+        Reason for a missing estimate.
     """
 
     notion: str
@@ -186,7 +199,7 @@ class ErrorEstimate:
 
 @dataclass(frozen=True)
 class Certified:
-    """A bound that is proved at this n under an assumption in words."""
+    """A certified interval: it is proved to hold at this n under `assumption`, a text."""
 
     notion: str
     estimand: str
@@ -197,7 +210,10 @@ class Certified:
 
 @dataclass(frozen=True)
 class Direction:
-    """Over- or underconfidence: mean confidence minus accuracy (binary: mean p minus frequency)."""
+    """Over- or underconfidence: the mean confidence minus the accuracy.
+
+    For binary predictions it is the mean of p minus the frequency of class 1.
+    """
 
     mean_confidence: float
     accuracy: float
@@ -207,9 +223,10 @@ class Direction:
 
 @dataclass(frozen=True)
 class Decomposition:
-    """A proper score ("brier" or "log") = miscalibration - discrimination + uncertainty.
+    """The parts of a proper score: score = miscalibration - discrimination + uncertainty.
 
-    `how` says how the miscalibration was estimated.
+    `score` is "brier" or "log", and `mean_score` its value. `how` tells how the miscalibration was
+    estimated.
     """
 
     score: str
@@ -222,7 +239,7 @@ class Decomposition:
 
 @dataclass(frozen=True)
 class HowFar:
-    """The answer to question 2, with at most four estimates for each notion."""
+    """The answer to question 2, how large the error is, with at most four estimates per notion."""
 
     sentence: str
     errors: tuple[ErrorEstimate, ...]
@@ -238,7 +255,11 @@ class HowFar:
 
 @dataclass(frozen=True)
 class ClassFinding:
-    """A class against the rest: mean p, frequency, L1 error, p-value corrected for all classes."""
+    """Calibration of one class against the rest.
+
+    `mean_p` is the mean prediction, `error` the L1 error, and `adjusted` the p-value corrected for
+    the number of classes.
+    """
 
     name: str
     mean_p: float
@@ -249,13 +270,17 @@ class ClassFinding:
 
     @property
     def stands_out(self) -> bool:
-        """True if the class is off by more than chance, at the level of its interval."""
+        """True if calibration of the class is rejected at the level of its interval."""
         return self.adjusted is not None and self.adjusted <= 1.0 - self.error.level
 
 
 @dataclass(frozen=True)
 class Region:
-    """Rows with scores in [low, high]: mean score, frequency, and share of the whole L1 error."""
+    """Calibration of the n rows with scores from `low` to `high`.
+
+    `said` is the mean score, `happened` the frequency of the event, and `share` the region's share
+    of the whole L1 error.
+    """
 
     low: float
     high: float
@@ -267,7 +292,11 @@ class Region:
 
 @dataclass(frozen=True)
 class GroupFinding:
-    """Rows of a group: mean score minus frequency, L1 error, p-value corrected for all groups."""
+    """Calibration of the rows with one value of a group column.
+
+    `gap` is the mean score minus the frequency, `error` the L1 error, and `adjusted` the p-value
+    corrected for the number of groups.
+    """
 
     column: str
     value: str
@@ -279,15 +308,15 @@ class GroupFinding:
 
     @property
     def stands_out(self) -> bool:
-        """True if the group is off by more than chance, at the level of its interval."""
+        """True if calibration of the group is rejected at the level of its interval."""
         return self.adjusted is not None and self.adjusted <= 1.0 - self.gap.level
 
 
 @dataclass(frozen=True)
 class Where:
-    """The answer to question 3.
+    """The answer to question 3, where the predictions are off.
 
-    `panels` are reliability diagrams: of all rows first, then of the worst classes. `classes` and
+    `panels` are reliability diagrams, first of all rows, then of the worst classes. `classes` and
     `groups` are ordered from worst to best, `regions` by score.
     """
 
@@ -304,7 +333,7 @@ class Where:
 
 @dataclass(frozen=True)
 class Gain:
-    """Score before minus score after a cross-fitted recalibration; positive is better."""
+    """Gain of a cross-fitted recalibration: score before minus after; positive is better."""
 
     method: str
     label: str
@@ -315,10 +344,10 @@ class Gain:
 
 @dataclass(frozen=True)
 class Gains:
-    """The answer to question 4.
+    """The answer to question 4, what recalibration would gain.
 
-    `best` is the method of the largest gain in log-loss whose interval is above 0, or None.
-    `fitted` is its map, fitted on all rows.
+    `best` is the method with the largest gain in log-loss among those whose interval is above 0,
+    or None. `fitted` is the map of this method, fitted on all rows.
     """
 
     sentence: str
@@ -332,9 +361,9 @@ class Gains:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """First minus second model on the same rows.
+    """Difference of a quantity between two models on the same rows, first minus second.
 
-    `better` is the name of the better model; None if the interval holds 0.
+    `better` is the name of the better model, or None if the interval contains 0.
     """
 
     first: str
@@ -350,7 +379,7 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class Versus:
-    """The answer to question 5."""
+    """The answer to question 5, which model is better."""
 
     sentence: str
     differences: tuple[PairedDifference, ...]
@@ -361,10 +390,11 @@ class Versus:
 
 @dataclass(frozen=True)
 class Answers:
-    """All answers about one file, or about several on the same rows.
+    """All answers about one file, or about several files with the same rows.
 
-    An answer is None if its question was not asked or cannot be answered; `unanswered` then says
-    why. `others` are the answers about the second and further files, to questions 1 and 2 only.
+    An answer is None if its question was not asked or cannot be answered. In the latter case
+    `unanswered` holds the reason. `others` are the answers to questions 1 and 2 for the second and
+    further files.
     """
 
     data: Judged
@@ -380,11 +410,11 @@ class Answers:
 
     @property
     def answers(self) -> dict[str, Any]:
-        """The answers by question, without those that are None."""
+        """{question: answer}, without answers that are None."""
         answers = {question: getattr(self, question) for question in QUESTIONS}
         return {question: answer for question, answer in answers.items() if answer is not None}
 
     @property
     def sentences(self) -> list[str]:
-        """The answers in one sentence each."""
+        """The first sentence of each answer."""
         return [answer.sentence for answer in self.answers.values()]

@@ -1,7 +1,8 @@
-"""Scores against events: a p-value that is exact at every n, and intervals of gap and L1 error.
+"""Comparison of scores with events: an exact p-value, and intervals of the gap and the L1 error.
 
-Both rest on sums of residuals S_b = sum over the rows i of bin b of (y_i - p_i). If the scores are
-calibrated, a count of events is Poisson-binomial: its law is known, and nothing has to be drawn.
+Both use sums of residuals S_b = sum over the rows i in bin b of (y_i - p_i), with scores p_i and
+events y_i. If the scores are calibrated, the number of events has a Poisson-binomial distribution,
+which is known. Therefore nothing has to be drawn.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
 from harness.judging.findings import Interval
 
-GRID = 400  # intervals of arcsin(sqrt(x)); rows in one are counted with their mean score
+GRID = 400  # number of groups of similar scores, of equal width in arcsin(sqrt(x))
 MOST_BINS = 30
-SMALLEST_VARIANCE = 25.0  # of a count that is taken as normal
+SMALLEST_VARIANCE = 25.0  # a count with at least this variance is treated as normal
 SPLIT_VARIANCE = 8.0  # smallest variance of the count for which there are two or more bins
-LEAST = 1e-12  # smallest p-value: rounding of the transform
+LEAST = 1e-12  # smallest p-value that the rounding of the Fourier transform allows
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Scores and events of some rows.
+    """Comparison of scores with events on some rows.
 
     Attributes
     ----------
@@ -36,9 +37,9 @@ class Gap:
     gap, error : Interval
         mean_score - frequency, and the L1 error.
     p_value : float
-        For the hypothesis that these scores are calibrated.
+        P-value for the hypothesis that these scores are calibrated.
     impossible : int
-        Rows with an event at p = 0 or without one at p = 1.
+        Number of rows with an event at p = 0, or without one at p = 1.
     """
 
     n: int
@@ -51,32 +52,39 @@ class Gap:
 
 
 def measure_gap(x: Array, hit: Integers, level: float) -> Gap:
-    """Compare scores x (n,) with events hit (n,) in {0, 1}, n >= 1; intervals are at `level`.
+    """Compare scores x (n,) with events hit (n,) in {0, 1}, for n >= 1.
+
+    `level` is the level of the intervals.
 
     Notes
     -----
-    The p-value is min(1, 2 min(p_total, p_bins)): of the count of all events, and of Fisher's
-    combination of the counts in bins of equal variance, sum of x (1 - x). It is super-uniform at
-    every n if the events are independent with P(hit) = x.
+    The p-value is min(1, 2 min(p_total, p_bins)). p_total is the p-value of the number of all
+    events. p_bins is Fisher's combination of the p-values of the numbers of events in bins of
+    equal variance, sum of x (1 - x). The p-value is valid at every n if the events are independent
+    with P(hit) = x.
 
-    s_b^2 is the larger of the variance of S_b under calibration and that of the observed residuals,
-    a = 1 - level, z the normal quantile. The L1 interval is that of sum_b |E S_b| / n,
+    Let S_b be the sum of residuals in bin b. Let s_b^2 be the larger of the variance of S_b under
+    calibration and that of the observed residuals. Let a = 1 - level, and z(u) the upper u
+    quantile of the normal distribution. The L1 interval is an interval of sum_b |E S_b| / n. Its
+    ends, before they are divided by n and limited to 1, are
 
         high = sum_b |S_b| + z(a/2) (sum_b s_b^2)^(1/2)
-        low = max( sum_b |S_b| - the a/4 upper quantile of sum_b s_b |N(0, 1)|,
+        low = max( sum_b |S_b| - the upper a/4 quantile of sum_b s_b |N(0, 1)|,
                    |sum_b S_b| - z(a/8) (sum_b s_b^2)^(1/2), 0)
 
-    both divided by n and at most 1. It holds because S_b = E S_b + noise, so |S_b| is at least
-    sign(E S_b) S_b and at most |E S_b| + |noise|, whatever the errors are. The price is width.
-    Errors that cancel within a bin are not seen. The value is the sum over bins of
-    (S_b^2 - s_b^2)_+^(1/2), divided by n.
+    It is valid because S_b = E S_b + noise. Therefore |S_b| is at least sign(E S_b) S_b and at
+    most |E S_b| + |noise|, whatever the errors are. It is wide for this reason. Errors that cancel
+    within a bin are not seen. The value is the sum over bins of (S_b^2 - s_b^2)_+^(1/2), divided
+    by n.
 
-    There are 1.3 V^(1/3) bins, 2 to 30, with V = sum x (1 - x). Below V = 8 there is one bin, and
-    the intervals are Clopper and Pearson's of the frequency, as is that of the gap below V = 25.
+    With V = sum x (1 - x) there are 1.3 V^(1/3) bins, at least 2 and at most 30. For V < 8 there
+    is one bin, and the intervals are Clopper and Pearson's for the frequency. For V < 25 this
+    holds for the interval of the gap.
 
-    At 0.95 the L1 interval covered 0.97 to 1 of 200 samples (five binary problems of the arena,
-    n = 100 to 10,000), but 0.88 and 0.65 for a wavy error at n = 1,000 and 10,000, which cancels
-    within the bins. P-values of calibrated scores were at most 0.05 in 0.025 to 0.04 of samples.
+    Coverage of the L1 interval at level 0.95, measured with 200 samples of five binary problems of
+    the arena (n = 100 to 10,000), was 0.97 to 1. For a wavy error, which cancels within the bins,
+    it was 0.88 at n = 1,000 and 0.65 at n = 10,000. P-values of calibrated scores were at most
+    0.05 in a share of 0.025 to 0.04 of the samples.
 
     Examples
     --------
@@ -94,12 +102,12 @@ def measure_gap(x: Array, hit: Integers, level: float) -> Gap:
 
 
 def count_impossible(x: Array, hit: Integers) -> int:
-    """Count the events that had probability 0: an event at x = 0, or none at x = 1."""
+    """Count the outcomes that had probability 0: an event at x = 0, or none at x = 1."""
     return int((((x == 0.0) & (hit == 1)) | ((x == 1.0) & (hit == 0))).sum())
 
 
 def _equal_variance_bins(x: Array) -> tuple[Integers, int]:
-    """Bin of each row and the number of bins; equal scores share a bin."""
+    """Return the bin of each row, and the number of bins. Equal scores share a bin."""
     variance = float((x * (1.0 - x)).sum())
     if variance < SPLIT_VARIANCE:
         return np.zeros(len(x), dtype=np.int64), 1
@@ -114,7 +122,7 @@ def _equal_variance_bins(x: Array) -> tuple[Integers, int]:
 def _intervals(
     x: Array, hit: Integers, index: Integers, count: int, level: float
 ) -> tuple[Interval, Interval]:
-    """Intervals of the gap, mean score - frequency, and of the L1 error."""
+    """Return the interval of the gap (mean score - frequency), and that of the L1 error."""
     n, alpha, residual = len(x), 1.0 - level, hit - x
     sums = np.bincount(index, residual, count)
     sizes = np.bincount(index, minlength=count)
@@ -149,9 +157,9 @@ def _intervals(
 
 
 def folded_quantile(deviation: Array, tail: float) -> float:
-    """Return the upper `tail` quantile of sum_b s_b |N_b(0, 1)|.
+    """Return the upper `tail` quantile of sum_b s_b |N_b(0, 1)|, with s_b in `deviation`.
 
-    By Cornish and Fisher's expansion; exact for one term.
+    It uses the Cornish-Fisher expansion, and is exact for one term.
 
     Examples
     --------
@@ -183,15 +191,15 @@ def _p_value(x: Array, hit: Integers, index: Integers, count: int) -> float:
 
 
 def count_p_value(x: Array, count: int) -> float:
-    """Return the p-value of `count` events in rows of probabilities x (n,).
+    """Return the p-value of `count` events in rows whose events have probabilities x (n,).
 
-    It is twice the smaller tail of the Poisson-binomial law, between 1e-12 and 1.
+    It is twice the smaller tail of the Poisson-binomial distribution, limited to [1e-12, 1].
 
     Notes
     -----
-    By the discrete Fourier transform of the characteristic function. More than 400 rows are grouped
-    by arcsin(sqrt(x)) and counted with the mean of their group: this increases the variance by at
-    most 5e-6 of itself.
+    The distribution is computed by the discrete Fourier transform of its characteristic function.
+    More than 400 rows are grouped by arcsin(sqrt(x)), and each row has the mean probability of its
+    group. This increases the variance by at most a factor 1 + 5e-6.
 
     Examples
     --------
@@ -202,7 +210,7 @@ def count_p_value(x: Array, count: int) -> float:
     """
     x, weight = _group_scores(x)
     n, mean, variance = int(weight.sum()), float(weight @ x), float(weight @ (x * (1.0 - x)))
-    # Counts further off have a probability below 1e-26, by Bernstein's inequality.
+    # Counts outside this range have a probability below 1e-26, by Bernstein's inequality.
     reach = 12.0 * np.sqrt(variance) + 40.0
     first = max(0, int(mean - reach))
     size = 1 << int(np.ceil(np.log2(min(n, int(mean + reach) + 1) - first + 2)))
@@ -219,7 +227,10 @@ def count_p_value(x: Array, count: int) -> float:
 
 
 def _group_scores(x: Array) -> tuple[Array, Array]:
-    """Probabilities and the number of rows that have each."""
+    """Return distinct probabilities, and the number of rows with each of them.
+
+    If there are many rows, similar probabilities are replaced by their mean.
+    """
     if len(x) <= GRID:
         return x, np.ones(len(x))
     group = np.minimum((np.arcsin(np.sqrt(x)) * (2.0 / np.pi) * GRID).astype(np.intp), GRID - 1)
@@ -231,7 +242,8 @@ def _group_scores(x: Array) -> tuple[Array, Array]:
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p-values.
 
-    Rejecting where they are at most a makes any false rejection with probability at most a.
+    If the hypotheses with an adjusted p-value of at most a are rejected, the probability of any
+    false rejection is at most a.
 
     Examples
     --------
@@ -246,25 +258,24 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def describe(name: str, gap: Gap, adjusted: float) -> tuple[str, Gap]:
-    """Return a sentence on a class or a group, and its gap.
+    """Return a sentence on a class or a group, and its gap with the intervals to be shown.
 
-    The intervals of the gap are extended to 0 if nothing stands out.
+    The intervals are extended to 0 if the corrected p-value `adjusted` does not reject
+    calibration.
     """
-    means = (
-        f"{format_share(gap.mean_score)} said and {format_share(gap.frequency)} happened on average"
-    )
+    means = f"mean score {format_share(gap.mean_score)}, frequency {format_share(gap.frequency)}"
     if adjusted > 1.0 - gap.gap.level:
         gap = replace(gap, gap=gap.gap.with_zero(), error=gap.error.with_zero())
-        return f"{name}: nothing stands out, {means}.", gap
+        return f"{name}: no significant error ({means}).", gap
     if gap.gap.sign:
         way = "high" if gap.gap.sign > 0 else "low"
         size = abs(gap.mean_score - gap.frequency)
-        return f"{name}: scores are too {way} by {size:.2g}, {means}.", gap
-    return f"{name}: scores are right on average but not each of them, {means}.", gap
+        return f"{name}: scores are too {way} by {size:.2g} on average ({means}).", gap
+    return f"{name}: scores are right on average, but some are too high or low ({means}).", gap
 
 
 def format_share(x: float) -> str:
-    """Format a share with two decimals, or more if these would read 0 or 1.
+    """Format a share with two to five digits, so that only 0 and 1 themselves read '0' and '1'.
 
     Examples
     --------
@@ -281,10 +292,10 @@ def format_share(x: float) -> str:
 def worst_first(
     adjusted: Sequence[float], p_values: Sequence[float], errors: Sequence[float], allowed: float
 ) -> list[int]:
-    """Return the order of findings from worst to best.
+    """Return the positions of findings in the order from worst to best.
 
-    Those with an adjusted p-value of at most `allowed` come first, the largest error first. The
-    others follow by p-value.
+    Findings with an adjusted p-value of at most `allowed` come first, those with the largest error
+    in front. The others follow, sorted by p-value.
 
     Examples
     --------

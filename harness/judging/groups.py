@@ -1,4 +1,4 @@
-"""Groups of rows by other columns of a file, and how far off the scores are in each."""
+"""Groups of rows that other columns of a file define, and the calibration error of each group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harness.judging.findings import GroupFinding
 from harness.judging.gaps import Gap, describe, holm, measure_gap, worst_first
 
 FEWEST_ROWS = 20  # smaller groups are pooled
-MOST_GROUPS = 20  # largest groups of a column that are kept; the others are pooled
+MOST_GROUPS = 20  # number of the largest groups of a column that are kept; the others are pooled
 MOST_COLUMNS = 20
 MOST_VALUES = 10  # a numeric column with more distinct values is cut at its quintiles
 QUINTILES = (0.2, 0.4, 0.6, 0.8)
@@ -23,17 +23,24 @@ QUINTILES = (0.2, 0.4, 0.6, 0.8)
 def judge_groups(
     columns: Mapping[str, NDArray[Any]], x: Array, hit: Integers, level: float
 ) -> tuple[list[GroupFinding], list[str]]:
-    """Return the groups of all columns, worst first, and notes on groups cut, pooled or left out.
+    """Compare scores and events within the groups that some columns define.
 
     Parameters
     ----------
     columns : mapping of str to array (n,)
-        Texts or numbers; values may be missing.
+        {name: values}. Values are texts or numbers, and may be missing.
     x, hit : array (n,)
         Scores, and events in {0, 1}.
     level : float
-        Level of each interval by itself. P-values are corrected (Holm) over all groups of all
-        columns.
+        Level of each interval by itself. P-values are corrected (Holm) for the number of groups of
+        all columns.
+
+    Returns
+    -------
+    findings : list of GroupFinding
+        The groups of all columns, the worst first.
+    notes : list of str
+        Sentences on groups that were cut, pooled or left out.
 
     Examples
     --------
@@ -65,11 +72,11 @@ def judge_groups(
 
 
 def split(column: str, values: NDArray[Any]) -> tuple[Integers, list[str], list[str]]:
-    """Return the group of every row (-1: none), the names of the groups, and notes.
+    """Return the group of every row (-1 for none), the names of the groups, and notes.
 
     Numbers with more than 10 distinct values are cut at their quintiles. Groups of fewer than 20
-    rows, and those beyond the 20 largest, are pooled. Missing values (None, NaN, empty texts) are a
-    group. A column with one value, or with only rare ones, has no groups.
+    rows, and those beyond the 20 largest, are pooled. Missing values (None, NaN, empty texts) are
+    a group. A column with one value, or only with rare values, has no groups.
     """
     nothing = np.full(len(values), -1)
     missing = pd.isna(values) | (values.astype(object) == "")
@@ -102,7 +109,7 @@ def split(column: str, values: NDArray[Any]) -> tuple[Integers, list[str], list[
 
 
 def _numbers(values: NDArray[Any]) -> Array | None:
-    """Return the values as numbers if they all are finite numbers, else None."""
+    """Convert the values to numbers, or return None if some are not finite numbers."""
     if values.dtype.kind == "b":
         return None
     numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(dtype=np.float64)
@@ -112,7 +119,10 @@ def _numbers(values: NDArray[Any]) -> Array | None:
 def _pool(
     column: str, labels: Integers, texts: list[str], sizes: Integers, notes: list[str]
 ) -> tuple[Integers, list[str], list[str]]:
-    """Keep the largest groups and pool the others, as `split` returns them."""
+    """Keep the largest groups and pool the others. The result is that of `split`.
+
+    `sizes` is the number of rows of each group.
+    """
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_GROUPS])
     kept = largest[sizes[largest] >= FEWEST_ROWS]
     new = np.full(len(texts), -1)
@@ -122,8 +132,7 @@ def _pool(
     rows, count = int(sizes[others].sum()), len(others)
     if count == 1 and len(kept) < MOST_GROUPS:
         notes.append(
-            f"{column} = {texts[others[0]]} has too few rows to be judged (fewer than "
-            f"{FEWEST_ROWS})."
+            f"{column} = {texts[others[0]]} was left out: it has fewer than {FEWEST_ROWS} rows."
         )
     elif rows >= FEWEST_ROWS:
         new[others] = len(names)
@@ -131,6 +140,6 @@ def _pool(
         notes.append(f"The {count:,} smallest groups of {column} were pooled ({rows:,} rows).")
     elif count:
         notes.append(
-            f"{count:,} groups of {column} have too few rows to be judged ({rows:,} rows together)."
+            f"{count:,} groups of {column} were left out: they have only {rows:,} rows together."
         )
     return new[labels], names, notes

@@ -1,4 +1,4 @@
-"""Answer question 2: how far off the predictions are, and how sure that is."""
+"""Answer question 2: how large the calibration error is, and how sure that is."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from harness.judging.findings import Calibrated, ErrorEstimate, HowFar, Judged
 from harness.judging.scores import decompositions, direction
 from harness.judging.words import join_names
 
-FEW_ROWS = 50
-FEW_VALUES = 0.1  # distinct scores per row: with fewer, ties matter
-NEAR = 1e-3  # distance from 0 or 1 of a saturated score
-SATURATED = 0.2  # share of saturated scores that is worth a word
+FEW_ROWS = 50  # with fewer rows there is a caution
+FEW_VALUES = 0.1  # with fewer distinct scores per row, ties matter
+NEAR = 1e-3  # a score this close to 0 or 1 is saturated
+SATURATED = 0.2  # smallest share of saturated scores that can explain a disagreement
 
 
 def errors(
@@ -25,9 +25,9 @@ def errors(
 ) -> HowFar:
     """Answer question 2.
 
-    Returns estimates of the L1 error of every notion with intervals and measured coverage,
-    certified intervals of scores, over- or underconfidence, the parts of the proper scores, and
-    cautions.
+    The answer holds estimates of the L1 error of every notion with intervals and measured
+    coverage, certified intervals for scores, over- or underconfidence, the parts of the proper
+    scores, and cautions.
 
     Parameters
     ----------
@@ -36,15 +36,15 @@ def errors(
     level : float
         Level of all intervals.
     rng : numpy.random.Generator
-        Decides folds and random parts.
+        Generator of folds and random subsets.
     calibrated : Calibrated, optional
-        The answer to question 1. Intervals of a notion whose test does not reject are extended to
-        0, so that no interval contradicts its test.
+        The answer to question 1. If the test of a notion does not reject, its intervals are
+        extended to 0, so that intervals and tests agree.
 
     Notes
     -----
-    The L1 error of a score is E|P(event given score) - score|. Class-wise it is the mean over the
-    classes, canonical the sum.
+    The L1 error of a score is E|P(event given score) - score|. The class-wise error is the mean
+    over the classes, the canonical error the sum.
 
     Examples
     --------
@@ -89,13 +89,14 @@ def errors(
 
 
 def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
-    """Return properties of these predictions that limit all numbers, a sentence each."""
+    """Return sentences on properties of these predictions that limit all numbers.
+
+    `scores` are the scores of the main notion.
+    """
     texts = []
     n, k = data.n, data.k
     if n < FEW_ROWS:
-        texts.append(
-            f"There are {n} rows: too few to estimate a calibration error; only gross errors show."
-        )
+        texts.append(f"There are only {n} rows, too few to estimate a calibration error well.")
     seen = np.bincount(data.y, minlength=k) > 0
     only = data.classes[int(np.argmax(seen))]
     missing = [name for name, occurs in zip(data.classes, seen) if not occurs]
@@ -113,8 +114,8 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
         )
     if k > n:
         texts.append(
-            f"There are more classes ({k}) than rows ({n}): statements about single classes or "
-            "whole vectors mean little."
+            f"There are more classes ({k}) than rows ({n}). Statements about single classes or "
+            "whole vectors are very uncertain."
         )
     certain = (scores == 0.0) | (scores == 1.0)
     distinct = len(np.unique(scores))
@@ -127,13 +128,13 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
         texts.append("All scores are equal: only their mean can be judged.")
     elif n >= FEW_ROWS and distinct < FEW_VALUES * n:
         texts.append(
-            f"There are only {distinct:,} different scores in {n:,} rows: curves are known at "
-            "these scores only."
+            f"There are only {distinct:,} different scores in {n:,} rows, so that curves are only "
+            "known at these scores."
         )
     if not certain.all() and certain.mean() >= 0.01:
         texts.append(
-            f"{100 * certain.mean():.0f} % of the scores are exactly 0 or 1, perhaps rounded to 32 "
-            "bits. One surprise among them refutes calibration."
+            f"{100 * certain.mean():.0f} % of the scores are exactly 0 or 1, perhaps by rounding "
+            "to 32 bits. A single unexpected outcome among them refutes calibration."
         )
     return tuple(texts)
 
@@ -152,16 +153,19 @@ def _sentence(headline: ErrorEstimate, data: Judged) -> str:
         f" ({format_percent(interval.level)} interval {_two_digits(interval.low)} to "
         f"{_two_digits(interval.high)})"
     )
-    return f"{text}, but {data.n} rows say little." if data.n < FEW_ROWS else f"{text}."
+    return f"{text}, but {data.n} rows are few." if data.n < FEW_ROWS else f"{text}."
 
 
 def _two_digits(value: float) -> str:
-    """Format an error; 0 if below 0.00005."""
+    """Format an error with two significant digits, or as 0 if it is below 0.00005."""
     return format_number(value if value >= 5e-5 else 0.0, 2)
 
 
 def _disagreement(rows: list[ErrorEstimate], scores: Array) -> str | None:
-    """Name the estimate that is furthest outside the headline's interval, with a likely cause."""
+    """Describe the estimate that is furthest outside the headline's interval, and a likely cause.
+
+    Return None if all estimates are inside.
+    """
     values = {row.label: row.interval.value for row in rows if row.kind == "point"}
     points = {label: value for label, value in values.items() if value is not None}
     headline = rows[0]
@@ -179,9 +183,9 @@ def _disagreement(rows: list[ErrorEstimate], scores: Array) -> str | None:
         return None
     label, value = max(outside.items(), key=lambda item: abs(item[1] - best))
     return (
-        f"The estimates disagree: {label} give {_two_digits(value)}, the "
-        f"{headline.label.split(' (')[0]} {_two_digits(best)} ({_two_digits(low)} to "
-        f"{_two_digits(high)}). The likely cause: {_cause(scores, value, best)}."
+        f"The estimates disagree: {label} give {_two_digits(value)}, but the "
+        f"{headline.label.split(' (')[0]} is {_two_digits(best)} ({_two_digits(low)} to "
+        f"{_two_digits(high)}). Likely cause: {_cause(scores, value, best)}."
     )
 
 
@@ -199,7 +203,7 @@ def _cause(scores: Array, value: float, best: float) -> str:
     noise = float(np.sqrt(2.0 / np.pi) * np.sum(np.sqrt(variance)) / n)
     if value > best and value - best <= 2.5 * noise:
         return (
-            f"n is small. For perfectly calibrated predictions 15 bins would show "
+            f"n is small; for perfectly calibrated predictions, 15 bins would give "
             f"{_two_digits(noise)} on average"
         )
     if near >= SATURATED:
@@ -209,4 +213,4 @@ def _cause(scores: Array, value: float, best: float) -> str:
         )
     if value < best:
         return "errors of opposite sign cancel within bins"
-    return "the error varies quickly with the score, and the smoother estimate levels it out"
+    return "the error varies quickly with the score, and the smoother estimate averages over it"

@@ -1,4 +1,4 @@
-"""Judge predictions: ask the five questions in their order."""
+"""Judge predictions: answer the five questions on their calibration in order."""
 
 from __future__ import annotations
 
@@ -47,34 +47,34 @@ def judge(
         Probabilities of class 1, or of k classes with rows that sum to 1. Columns of a data frame
         that are named by class (cat, p_cat, prob_cat) are matched with the classes by name.
     y : array_like, (n,)
-        Labels 0..k-1, or names of `classes`.
+        Labels 0..k-1, or names in `classes`.
     second : array_like or list of arrays, optional
-        Predictions of other models on the same rows, of the shape of p. Each is judged, and all are
-        compared.
+        Predictions of other models on the same rows, in the shape of p. Each model is judged, and
+        all are compared.
     names : sequence of str, optional
-        Names of the models, the first one's name first.
+        Names of the models, the name of the first model first.
     classes : sequence, optional
-        Names of the classes, in the order of the columns of an array. Label j is the j-th of them.
+        Names of the classes, in the order of the columns of an array. Label j is the j-th name.
     groups : mapping of name to array_like (n,), or one array_like, optional
-        Columns that split the rows.
+        Columns that divide the rows into groups.
     confidences : bool
-        True if p (n,) holds confidences of predictions and y says which of them were right. Only
+        True if p (n,) holds confidences of predictions and y tells which of them were right. Only
         top-label calibration is then judged.
     level : float
-        Level of all statements, in [0.5, 1): tests err with probability at most 1 - level,
+        Level of all statements, in [0.5, 1). Tests err with probability at most 1 - level, and
         intervals have this level.
     seed : int
-        Seed of the random draws; the same call gives the same numbers.
+        Seed of the random draws. The same call gives the same numbers.
     questions : sequence of str, optional
-        Some of "calibrated", "how_far", "where", "gains", "versus"; all by default.
+        Some of "calibrated", "how_far", "where", "gains", "versus". Default: all.
     on_answer : callable, optional
-        Called as (question, answer, data) for each answer. For a question that cannot be answered,
-        the answer is a str, the reason.
+        Function that is called with (question, answer, data) for each answer. If a question cannot
+        be answered, the answer is a str, the reason.
 
     Returns
     -------
     Judgement
-        str() of it is the text for a terminal. `.to_html(path)` writes the page, `.to_json()`
+        Its str() is the text for a terminal. `.to_html(path)` writes the page, and `.to_json()`
         returns the values.
 
     Raises
@@ -101,7 +101,7 @@ def judge(
             names = [f"model {i + 1}" for i in range(len(models))]
     if len(names) != len(models) or len(set(names)) != len(models):
         raise BadInputError(
-            f"names are {', '.join(map(str, names))}; give {len(models)} different names, one for "
+            f"names are {', '.join(map(str, names))}; pass {len(models)} different names, one for "
             "each model."
         )
     judged = [
@@ -122,12 +122,14 @@ def judge_data(
     questions: Sequence[str] | None = None,
     on_answer: OnAnswer | None = None,
 ) -> Judgement:
-    """Judge data as `from_file` returns them, and compare the first with the others; see `judge`.
+    """Judge predictions that `from_file` or `from_arrays` returned.
+
+    The first model is compared with the others. The arguments are those of `judge`.
 
     Raises
     ------
     BadInputError
-        If level, seed or questions cannot be used, or the data differ in rows or classes.
+        If level, seed or questions cannot be used, or if the models differ in rows or classes.
 
     Examples
     --------
@@ -136,9 +138,9 @@ def judge_data(
     3
     """
     if not 0.5 <= level < 1.0:
-        raise BadInputError(f"level is {level!r}; give a number in [0.5, 1), such as 0.95.")
+        raise BadInputError(f"level is {level!r}; pass a number in [0.5, 1), such as 0.95.")
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise BadInputError(f"seed is {seed!r}; give an integer of at least 0.")
+        raise BadInputError(f"seed is {seed!r}; pass an integer of at least 0.")
     for question in questions or ():
         if question not in QUESTIONS:
             raise BadInputError(
@@ -164,10 +166,10 @@ def judge_data(
 
 
 def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
-    """Answer one question. Its random stream depends on the seed and the question alone.
+    """Answer one question with a random stream that depends only on the seed and the question.
 
-    Asking fewer questions changes no number, with one exception: intervals of the error are
-    extended to 0 if the tests of the first question were asked for and do not reject.
+    Therefore asking fewer questions changes no number, with one exception. Intervals of the error
+    are extended to 0 if the first question was asked and its tests do not reject.
     """
     data, level = judgement.data, judgement.level
     rng = np.random.default_rng([judgement.seed, list(QUESTIONS).index(question)])
@@ -181,13 +183,13 @@ def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
         return gains(data, level, rng)
     if len(models) == 1:
         raise UndefinedError(
-            "one file was given; a second one on the same rows is needed to compare models"
+            "there is only one model; a comparison needs a second one on the same rows"
         )
     return versus(models, level, rng)
 
 
 def _with_different_names(models: list[Judged]) -> list[Judged]:
-    """Append numbers to equal names, such as those of files of one name in two folders."""
+    """Append numbers to repeated names, as of files with the same name in two folders."""
     counts: Counter[str] = Counter()
     numbered = []
     for model in models:

@@ -1,4 +1,4 @@
-"""A judgement: the answers about predictions, which show themselves as text, page and JSON."""
+"""A judgement: the answers about predictions, with methods that give text, page and JSON."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from harness.judging.findings import Answers
 
 @dataclass(frozen=True)
 class Judgement(Answers):
-    """All answers about one file, or about several on the same rows; see `Answers`."""
+    """All answers about one file, or about several files with the same rows (see `Answers`)."""
 
     def __str__(self) -> str:
         """Return the text for a terminal."""
         return terminal.text(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """Return the page. If `path` is given, also write it there.
+        """Return the judgement as an HTML page, and write it to `path` if that is given.
 
         Raises
         ------
         BadInputError
-            If there is another file of this name, or it cannot be written.
+            If `path` is a file that `judge` did not write, or if it cannot be written.
         """
         if path is not None:
             page.refuse_other_files(path)
@@ -35,5 +35,5 @@ class Judgement(Answers):
         return text
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything but curves and maps, as values that json can write."""
+        """Return all answers, without curves and maps, as values that json can write."""
         return as_json.as_json(self)

@@ -15,17 +15,20 @@ import pandas as pd
 
 FILE = Path(__file__).with_name("measured.json")
 COVERAGE = Path(__file__).with_name("coverage.csv")
-MEASURED_LEVEL = 0.95  # of the intervals in coverage.csv
+MEASURED_LEVEL = 0.95  # level of the intervals in coverage.csv
 
 
 @cache
 def measurements(table: str) -> pd.DataFrame:
     """Return a table of measurements: "size", "estimators" or "coverage".
 
-    size: notion ("any" for all tests together), n, k, trials, false_alarms, level.
-    estimators: notion, estimand, n, k, estimator, regret (smallest first).
-    coverage: quantity, n, k, kind of predictions, truth, draws, covered, mean_width. `covered` is
-    not an integer if a draw has several intervals, one for each class.
+    size        notion ("any" for all tests together), n, k, trials, false_alarms, level
+    estimators  notion, estimand, n, k, estimator, regret (smallest first)
+    coverage    quantity, n, k, kind of predictions, truth, draws, covered, mean_width
+
+    n is the number of rows and k the number of classes. `covered` is the number of draws whose
+    interval contains the truth. It is not an integer if a draw has several intervals, one per
+    class.
     """
     if table == "coverage":
         return pd.read_csv(COVERAGE)
@@ -33,9 +36,10 @@ def measurements(table: str) -> pd.DataFrame:
 
 
 def nearest_rows(table: str, n: int, k: int, **values: str) -> pd.DataFrame:
-    """Return the rows with these values, at the measured n and k nearest to the given ones.
+    """Return the rows of a table with some values, at the measured (n, k) nearest to n and k.
 
-    Near is on a logarithmic scale; of two sizes that are equally near, the smaller n counts.
+    Distances are measured on a log scale. Of two sizes at the same distance, the one with the
+    smaller n is used.
 
     Examples
     --------
@@ -53,9 +57,9 @@ def nearest_rows(table: str, n: int, k: int, **values: str) -> pd.DataFrame:
 
 
 def coverage_rows(quantity: str, n: int, k: int) -> pd.DataFrame:
-    """Return the measured coverage of a quantity, a row for each kind of predictions.
+    """Return the measured coverage of a quantity, with one row per kind of predictions.
 
-    Empty if n or k differs by more than a factor of two from every measured size.
+    The result is empty if the nearest measured n or k differs by more than a factor of two.
     """
     rows = nearest_rows("coverage", n, k, quantity=quantity)
     is_near = (rows["n"] / n).between(0.5, 2.0) & (rows["k"] / k).between(0.5, 2.0)

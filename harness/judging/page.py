@@ -1,4 +1,4 @@
-"""A judgement as one HTML file that needs nothing else: no request, no script."""
+"""A judgement as one HTML file without scripts and without links to other files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ MARK = '<meta name="generator" content="calharness judge">'
 
 
 def html(judgement: Answers) -> str:
-    """Return the page. The same judgement gives the same bytes: no date, machine or folder."""
+    """Return the page of a judgement.
+
+    The same judgement gives the same bytes: the page names no date, machine or folder.
+    """
     headline, tone = _headline(judgement)
     template = environment().get_template("judge.html.j2")
     page: str = template.render(
@@ -33,33 +36,38 @@ def html(judgement: Answers) -> str:
 
 
 def _headline(judgement: Answers) -> tuple[str, str]:
-    """Return a few words on the first question, and their tone: bad, good or open.
+    """Return the headline of the page and its tone: bad, good or open.
 
-    "No miscalibration was found" never stands above an interval that excludes 0: intervals of the
-    error are extended to 0 if the test does not reject (`howfar.errors`). A class, a group or a
-    gain that stands out changes these words.
+    The headline answers the first question in a few words. It mentions a class or a group that
+    stands out, or a recalibration that gains, even if the tests find nothing. "No miscalibration
+    was found" does not contradict the intervals on the page: `howfar.errors` extends them to 0 if
+    the test does not reject.
     """
     answer, where, gains = judgement.calibrated, judgement.where, judgement.gains
     if answer is None or answer.rejected is None:
-        return "No answer to whether it is calibrated", "open"
+        return "It cannot be tested whether the predictions are calibrated", "open"
     if answer.rejected:
         return "Not calibrated", "bad"
     findings: list[ClassFinding | GroupFinding] = []
     if where is not None:
         findings = [*where.classes, *where.groups]
     if any(finding.stands_out for finding in findings):
-        return "Nothing was found over all rows, but a class or a group stands out", "open"
+        return "The tests found no miscalibration, but a class or a group stands out", "open"
     if gains is not None and gains.best is not None:
-        return "The tests found nothing, but recalibration gains something", "open"
+        return "The tests found no miscalibration, but recalibration improves the scores", "open"
     return "No miscalibration was found", "good"
 
 
 def refuse_other_files(path: str | Path, mark: str = MARK, kind: str = "page") -> None:
-    """Raise BadInputError if `path` is a folder, or a file without the mark of this kind."""
+    """Raise BadInputError if `path` is a folder, or a file that `judge` did not write.
+
+    A file of the given kind contains `mark` near its beginning.
+    """
     path = Path(path)
     if path.is_dir():
         raise BadInputError(f"{path} is a folder; name a file.")
     if path.exists() and mark not in path.read_bytes()[:2000].decode("utf-8", "replace"):
         raise BadInputError(
-            f"{path} exists and is no {kind} of judge; it is not overwritten: give another name."
+            f"{path} exists and is not the {kind} of an earlier judgement, so it is not "
+            "overwritten; choose another file name."
         )

@@ -1,7 +1,7 @@
-"""The figures of the page, as SVG in its colours; each is drawn once and scaled by its viewBox.
+"""Figures of the page of a judgement, as SVG whose colours follow the page.
 
-Letters stay text: the browser has more scripts than matplotlib, and can search them. No text is
-read as mathematics, because names of classes and groups come from the data.
+Text in the figures stays text, because a browser has more fonts than matplotlib and can search the
+text. No text is parsed as mathematics, because class and group names come from the data.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from harness.judging.findings import (
 )
 from harness.judging.words import format_with_level
 
-# Inches. Letters of 8 points are 8 pixels in a window of 390 pixels, and 15 in a wide one.
+# Width in inches. A font of 8 points has 8 pixels in a window of 390 pixels, and 15 in a wide one.
 WIDTH = 4.6
-LETTERS = 21  # in a line of a label
+LETTERS = 21  # characters in a line of a label
 MOST_CLASSES = 12
-MOST_ROWS = 24  # in a figure of intervals
-LARGEST_SCALE = 1.9  # pixels for a point of the drawing, at most
-# Colours of the drawing, and the variables of the page that follow its light or dark scheme.
+MOST_ROWS = 24  # rows in a figure of intervals
+LARGEST_SCALE = 1.9  # largest number of pixels per point of the drawing
+# Colours of the drawing, and the CSS variables that replace them and follow a dark or light page.
 PAGE_COLOURS = {
     "#000000": "--ink",
     "#404040": "--ink",
@@ -60,7 +60,7 @@ PAGE_COLOURS = {
 
 @dataclass(frozen=True)
 class Picture:
-    """An SVG, and its content in words."""
+    """A figure as SVG, and its content in words for a screen reader."""
 
     svg: str
     words: str
@@ -68,7 +68,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a figure of intervals. kind: point, main, lower, upper or certified."""
+    """A row of a figure of intervals.
+
+    `kind` is point, main (drawn filled), lower, upper or certified.
+    """
 
     label: str
     interval: Interval
@@ -76,7 +79,7 @@ class Line:
 
 
 def draw(judgement: Answers) -> dict[str, Picture | None]:
-    """Return all pictures by name; None if there is nothing to draw."""
+    """Return {name: picture} of all pictures on the page; None for a picture without content."""
     where, how_far = judgement.where, judgement.how_far
     gains, versus = judgement.gains, judgement.versus
     return {
@@ -93,7 +96,7 @@ def draw(judgement: Answers) -> dict[str, Picture | None]:
 
 
 def draw_overall(answer: Where) -> Picture | None:
-    """Draw the diagram of all rows, with its band and the histogram of the scores."""
+    """Draw the reliability diagram of all rows, with its band and the histogram of the scores."""
     if not answer.panels:
         return None
     panel = _clean_names(answer.panels[0])
@@ -108,15 +111,15 @@ def draw_overall(answer: Where) -> Picture | None:
         fit = curve.fit[curve.scores.searchsorted(band.scores).clip(max=len(curve.scores) - 1)]
         outside = float(((fit < band.low - 1e-12) | (fit > band.high + 1e-12)).mean())
         words += (
-            f" At {100 * outside:.0f} % of the scores it is outside the "
+            f" At {100 * outside:.0f} % of the scores the curve is outside the "
             f"{format_percent(band.level)} band of calibrated predictions."
         )
     figure = _draw_diagrams([panel], 1, (3.55, 4.5))
-    return Picture(_svg(figure, "overall"), f"{words} Below, a histogram of the scores.")
+    return Picture(_svg(figure, "overall"), f"{words} Below is a histogram of the scores.")
 
 
 def draw_classes(answer: Where) -> Picture | None:
-    """Draw the diagrams of the worst classes as small multiples."""
+    """Draw small reliability diagrams of the worst classes."""
     panels = [_clean_names(panel) for panel in answer.panels[1 : MOST_CLASSES + 1] if panel.drawn]
     if not panels:
         return None
@@ -153,7 +156,10 @@ def _draw_diagrams(panels: list[Panel], per_row: int, size: tuple[float, float])
 
 
 def draw_errors(answer: HowFar) -> Picture | None:
-    """Draw the estimates with their intervals and certified bounds, by notion and estimand."""
+    """Draw the error estimates with their intervals and the certified intervals.
+
+    There is an axis for each notion and estimand.
+    """
     rows = []
     for error in answer.errors:
         kind = "main" if error.headline else error.kind
@@ -168,42 +174,43 @@ def _title(row: ErrorEstimate | Certified) -> str:
 
 
 def draw_gains(answer: Gains) -> Picture | None:
-    """Draw the gain of each recalibration, around 0."""
+    """Draw the gain of each recalibration with its interval, on an axis for each score."""
     rows = []
     for title, score in (("log-loss", "log_loss"), ("Brier score", "brier")):
         for gain in answer.gains:
             kind = "main" if gain.method == answer.best else "point"
             rows.append((title, Line(gain.label, getattr(gain, score), kind)))
-    unit = "gain by recalibration; right of 0 is better"
+    unit = "gain by recalibration: right of 0 is better"
     return _draw_intervals("gains", rows, "Gains by recalibration", unit)
 
 
 def draw_differences(answer: Versus) -> Picture | None:
-    """Draw the paired differences, around 0, on an axis for every quantity."""
+    """Draw the paired differences between models, on an axis for each quantity."""
     rows = []
     for row in answer.differences:
         label = f"{shorten_middle(row.first, 18)} − {shorten_middle(row.second, 18)}"
         rows.append((row.label, Line(label, row.difference, "main" if row.better else "point")))
-    unit = "left of 0 the first is lower, right of 0 the second"
+    unit = "first − second: left of 0 the first model is lower"
     return _draw_intervals("versus", rows, "Differences between the models on the same rows", unit)
 
 
 def draw_groups(answer: Where) -> Picture | None:
-    """Draw mean score minus frequency of each group, around 0, on an axis for every column."""
+    """Draw mean score minus frequency of each group, on an axis for each group column."""
     rows = [
         (group.column, Line(group.value, group.gap, "main" if group.stands_out else "point"))
         for group in answer.groups
     ]
-    unit = "mean score minus frequency; right of 0 too high"
+    unit = "mean score − frequency: right of 0 the scores are too high"
     return _draw_intervals("groups", rows, "Mean score minus frequency by group", unit)
 
 
 def _draw_intervals(
     name: str, rows: list[tuple[str, Line]], subject: str, unit: str = ""
 ) -> Picture | None:
-    """Draw the first 24 rows, (title, line), on an axis for each title. None without rows.
+    """Draw the first 24 of `rows` with an axis for each title, or return None without rows.
 
-    `unit` stands below the last axis. If there is one, 0 is the value to compare with.
+    A row is a pair (title, line). `subject` describes the figure in words. `unit` is the label of
+    the last axis. With a `unit`, a dashed line marks 0.
     """
     blocks: dict[str, list[Line]] = {}
     for title, line in rows:
@@ -221,7 +228,7 @@ def _draw_intervals(
 
 
 def _draw_axes(blocks: dict[str, list[Line]], unit: str) -> Any:
-    """Draw one axis for each block, with a dot and a bar for each line."""
+    """Draw one axis for each block, with a dot and a bar for each of its lines."""
     labels = [[_label(line.label, LETTERS) for line in lines] for lines in blocks.values()]
     heights = [sum(0.225 + 0.125 * text.count("\n") for text in texts) + 0.12 for texts in labels]
     height = sum(heights) + 0.46 * len(blocks) + (0.16 if unit else 0.0)
@@ -254,9 +261,10 @@ def _draw_axes(blocks: dict[str, list[Line]], unit: str) -> Any:
 
 
 def _draw_row(ax: Any, place: int, line: Line) -> None:
-    """Draw a row: a filled dot is quoted or differs from 0, an open one is any other.
+    """Draw one row of a figure of intervals.
 
-    Certified bounds are orange. An arrow marks a side on which the interval has no end.
+    A filled dot marks a main row, an open dot any other. Certified bounds are orange. An arrow
+    marks a side without an end.
     """
     colour = COLOURS[1] if line.kind == "certified" else COLOURS[0]
     value, low, high = line.interval.value, line.interval.low, line.interval.high
@@ -277,7 +285,7 @@ def _draw_row(ax: Any, place: int, line: Line) -> None:
 
 
 def _label(text: str, letters: int) -> str:
-    """Break a label into at most three lines of so many letters."""
+    """Wrap a label to at most three lines of `letters` characters."""
     return "\n".join(textwrap.wrap(shorten_middle(text, 3 * letters - 9), letters)[:3]) or DASH
 
 
@@ -285,10 +293,10 @@ def _label(text: str, letters: int) -> str:
 
 
 def _svg(figure: Any, name: str) -> str:
-    """Return the figure as an SVG element for a page: no size, colours as CSS variables.
+    """Return a figure as an SVG element without a size, with colours as CSS variables.
 
-    Identifiers contain a digest that depends on `name`. So two drawings of a page never share a
-    clip path, which would vanish with the drawing that is hidden.
+    Ids in the SVG depend on `name`, so that two figures of a page never share a clip path. A
+    shared clip path would have no effect while the figure that defines it is hidden.
     """
     plt = pyplot()
     file = io.StringIO()

@@ -1,11 +1,12 @@
-"""Fitted recalibration maps: saved as readable JSON, applied by the calibrators' formulas.
+"""Fitted recalibration maps, which are saved as readable JSON.
 
     from harness.judging.saved import load
     recalibrate = load("map.json")
     q = recalibrate(p)
 
-p is (n, k), or (n,) of P(class 1) or of confidences, and q alike. For a data frame q is a data
-frame; its columns are matched by name.
+p has shape (n, k). For two classes it may also have shape (n,), with probabilities of class 1, or
+confidences. q has the shape of p. If p is a data frame, its columns are matched by name, and q is a
+data frame.
 
 >>> import tempfile, pathlib
 >>> path = pathlib.Path(tempfile.mkdtemp()) / "map.json"
@@ -64,20 +65,21 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FittedMap:
-    """A fitted recalibration map: callable, p -> q.
+    """A fitted recalibration map, a callable p -> q.
 
     Attributes
     ----------
     method : str
-        A key of FORMULAS. "platt" and "beta" are for two classes, "vector" and "matrix" for more.
+        A key of FORMULAS. "platt" and "beta" are for two classes, "vector" and "matrix" for more
+        than two.
     k : int
         Number of classes.
     classes : tuple of str
-        Their names, in the order of the columns.
+        Names of the classes, in the order of the columns of p.
     rows : int
-        Number of rows on which it was fitted.
+        Number of rows on which the map was fitted.
     parameters : mapping of str to array
-        Named as in FORMULAS. Those of isotonic are lists of arrays.
+        Parameters with the names in FORMULAS. Those of "isotonic" are lists of arrays.
 
     Examples
     --------
@@ -93,10 +95,10 @@ class FittedMap:
     parameters: Mapping[str, Any]
 
     def __call__(self, p: ArrayLike) -> Any:
-        """Return q of p: (m, k) -> (m, k); for k = 2 also (m,) -> (m,).
+        """Return the recalibrated probabilities q of p, in the shape of p.
 
-        Columns of a data frame are matched with the classes by name. q is then a data frame with
-        the same rows and columns.
+        p has shape (m, k), or (m,) if k = 2. The columns of a data frame are matched with the
+        classes by name. q is then a data frame with the same rows and columns.
 
         Raises
         ------
@@ -114,13 +116,13 @@ class FittedMap:
         return type(frame)(q, columns=frame.columns, **index)
 
     def _map(self, x: Array) -> Array:
-        """Return q of an array whose columns are in the order of the classes."""
+        """Apply the map to an array whose columns are in the order of the classes."""
         if x.shape[1:] != (self.k,) and not (x.ndim == 1 and self.k == 2):
             names = columns.few(self.classes)
             allowed = f"(n, {self.k}) or (n,)" if self.k == 2 else f"(n, {self.k})"
             raise BadInputError(
-                f"p has shape {x.shape}; this map was fitted on {self.k} classes ({names}) and "
-                f"takes {allowed}."
+                f"p has shape {x.shape}, but this map was fitted on {self.k} classes ({names}); "
+                f"pass p of shape {allowed}."
             )
         if len(x):
             checked(x, np.zeros(len(x), dtype=np.int64))
@@ -159,7 +161,7 @@ class FittedMap:
 
 
 def save(fitted: FittedMap, path: str | Path) -> None:
-    """Write a map to a JSON file: its formula in words, its parameters, the names of the classes.
+    """Write a map to a JSON file with its formula in words, its parameters and the class names.
 
     Raises
     ------
@@ -186,12 +188,12 @@ def save(fitted: FittedMap, path: str | Path) -> None:
 
 
 def load(path: str | Path) -> FittedMap:
-    """Return the map of a file that `save` wrote. Nothing in it is executed.
+    """Read a map from a file that `save` wrote. No content of the file is executed.
 
     Raises
     ------
     BadInputError
-        If there is no such file, or it is no map, has another version, or is damaged.
+        If the file does not exist, is not a map, has another version, or is damaged.
     """
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -201,27 +203,35 @@ def load(path: str | Path) -> FittedMap:
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise BadInputError(
-            f"{path} is no recalibration map; give a file that --save-calibrator wrote."
+            f"{path} is not a recalibration map; pass a file that --save-calibrator wrote."
         )
     if content.get("version") != VERSION:
         raise BadInputError(
-            f"{path} has version {content.get('version')!r}; this calharness reads version "
-            f"{VERSION}."
+            f"{path} has version {content.get('version')!r}, but this calharness reads version "
+            f"{VERSION}; write the file again with --save-calibrator."
         )
     try:
         return _parse(content)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise BadInputError(f"{path} is damaged: {error}.") from None
+        raise BadInputError(
+            f"{path} is damaged ({error}); write it again with --save-calibrator."
+        ) from None
 
 
 def _parse(content: dict[str, Any]) -> FittedMap:
-    """Return the map of a file's content; raise an error of lookup, type or value if damaged."""
+    """Build the map from the content of its file.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        If the content is damaged.
+    """
     method, k, rows = content["method"], int(content["k"]), int(content["rows"])
     if method not in SHAPES:
         raise ValueError(f"method is {method!r}; allowed are {', '.join(SHAPES)}")
     classes = tuple(map(str, content["classes"]))
     if len(classes) != k or k < 2 or rows < 1:
-        raise ValueError(f"there must be {k} names of classes, and at least 2 classes and 1 row")
+        raise ValueError(f"there must be {k} class names, at least 2 classes and at least 1 row")
     if (k > 2 and method in ("platt", "beta")) or (k == 2 and method in ("vector", "matrix")):
         raise ValueError(f"{method} is not for {k} classes")
     sizes = {"k": k, "curves": 1 if k == 2 else k}
@@ -240,5 +250,5 @@ def _parse(content: dict[str, Any]) -> FittedMap:
     for x, y in zip(parameters.get("x", ()), parameters.get("y", ())):
         ascending = x.ndim == 1 and len(x) and (np.diff(x) > 0.0).all()
         if not ascending or y.shape != x.shape or y.min() < 0.0 or y.max() > 1.0:
-            raise ValueError("curves must have ascending x and as many y, within 0 and 1")
+            raise ValueError("each curve needs ascending x, and equally many y in [0, 1]")
     return FittedMap(method, k, classes, rows, parameters)

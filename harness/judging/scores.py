@@ -16,15 +16,15 @@ from harness.judging.estimates import UNAVAILABLE
 from harness.judging.findings import Decomposition, Direction, ErrorEstimate, Interval, Judged
 from harness.plan.components import load
 
-CLIP = 1e-12  # smallest probability in a log-loss of a row
-FEWEST_EVENTS = 10  # with fewer events or non-events the law of their mean is not normal
+CLIP = 1e-12  # smaller probabilities count as this in the log-loss of a row
+FEWEST_EVENTS = 10  # with fewer events or non-events their mean is not nearly normal
 
 
 def row_scores(p: Array, y: Integers) -> tuple[Array, Array]:
-    """Return log-loss and Brier score of every row of p (n, k).
+    """Return the log-loss and the Brier score of every row of p (n, k) with labels y (n,).
 
-    The log-loss takes probabilities below 1e-12 as 1e-12. The Brier score is that of one column for
-    two classes, else the sum over all classes.
+    In the log-loss, probabilities below 1e-12 count as 1e-12. The Brier score is that of one
+    column for two classes, and the sum over all columns for more.
 
     Examples
     --------
@@ -41,10 +41,11 @@ def row_scores(p: Array, y: Integers) -> tuple[Array, Array]:
 
 
 def mean_interval(d: Array, level: float, each: float, inflation: float = 1.0) -> Interval:
-    """Return the mean of d (n,) with a t interval, mean +- t s inflation / sqrt(n).
+    """Return the mean of d (n,) with its t interval, mean +- t s inflation / sqrt(n).
 
-    The interval has level `each`, and bears `level`, at which several hold together. It has no ends
-    for n = 1.
+    s is the standard deviation of d, and `inflation` a factor on the width. The interval is
+    computed at level `each`. It is labelled with `level`, at which several such intervals hold
+    together. For n = 1 it has no ends.
     """
     n, mean = len(d), float(d.mean())
     if n < 2:
@@ -54,12 +55,15 @@ def mean_interval(d: Array, level: float, each: float, inflation: float = 1.0) -
 
 
 def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
-    """Return the mean score minus the share of events, of the confidence or of class 1.
+    """Return the over- or underconfidence: mean score minus frequency of the event.
 
-        gap = mean_i (s_i - e_i),   interval gap +- t sd(s - e) / sqrt(n), within [-1, 1]
+    For n rows with scores s_i and events e_i (0 or 1),
 
-    With fewer than 10 events or non-events the interval is the mean score minus the exact
-    (Clopper-Pearson) limits of the share. With `join_zero` it is extended to 0.
+        gap = mean_i (s_i - e_i),   interval gap +- t sd(s - e) / sqrt(n), clipped to [-1, 1]
+
+    The scores are confidences, or probabilities of class 1 for two classes. With fewer than 10
+    events or non-events, the interval is the mean score minus the exact (Clopper-Pearson) limits
+    of the frequency. With `join_zero` the interval is extended to 0.
 
     Examples
     --------
@@ -107,15 +111,21 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
 def decompositions(
     data: Judged, squared: ErrorEstimate, level: float, rng: np.random.Generator
 ) -> tuple[tuple[Decomposition, ...], list[str]]:
-    """Split the Brier and the log score; also return a sentence for each that cannot be split.
+    """Split the Brier score and the log score into their parts.
 
         score = miscalibration - discrimination + uncertainty
 
-    Brier score: mean of (s - e)^2 for two classes, of sum_j (p_j - [y = j])^2 for more. Its
-    miscalibration E |p - C|^2 is `squared`, the headline estimate of the last notion. Log score:
-    mean of -log p_y in nats. The cross-fitted gain of temperature scaling is on average at most its
-    miscalibration E KL(C, p). The uncertainty is the score of the class frequencies, and the
-    discrimination is the rest.
+    With p_j the probability of class j, y the label, s the score and e the event:
+
+    * The Brier score is the mean of (s - e)^2 for two classes, and of sum_j (p_j - [y = j])^2 for
+      more. Its miscalibration E |p - C|^2, with C = E[Y given p], is `squared`, the headline
+      estimate of the last notion.
+    * The log score is the mean of -log p_y in nats. Its miscalibration E KL(C, p) is estimated by
+      the cross-fitted gain of temperature scaling, which is on average at most this
+      miscalibration.
+
+    The uncertainty is the score of the class frequencies, and the discrimination is the remainder.
+    Also return a sentence for each score that cannot be split.
     """
     parts, cautions = [], []
     frequency = np.bincount(data.y, minlength=data.k) / data.n

@@ -1,7 +1,7 @@
 """The text of a judgement for a terminal: at most 25 lines of 100 characters for one file.
 
-The lines of a question do not depend on the other answers, so that each can be printed as soon as
-it is known: `head`, then `answer_lines` for every question, then `tail`.
+The lines of a question do not depend on the other answers. Therefore each answer can be printed as
+soon as it is known: `head` first, then `answer_lines` for every question, then `tail`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ from harness.judging.words import format_with_level
 
 WIDTH = 100
 INDENT = "   "
-MORE = " …"  # ends a line that was cut
-SENTENCE_LINES = {"calibrated": 2, "how_far": 2, "where": 3, "gains": 3, "versus": 3}  # at most
-DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 2, "versus": 2}  # at most
+MORE = " …"  # end of a text that was cut
+# Largest number of lines of the sentence, and of the details, of each answer.
+SENTENCE_LINES = {"calibrated": 2, "how_far": 2, "where": 3, "gains": 3, "versus": 3}
+DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 2, "versus": 2}
 
 
 def text(judgement: Answers) -> str:
-    """Return the whole text."""
+    """Return the whole text of a judgement for a terminal."""
     lines = head(judgement.data, judgement.level)
     for question in QUESTIONS:
         answer = judgement.answers.get(question, judgement.unanswered.get(question))
@@ -52,7 +53,7 @@ def text(judgement: Answers) -> str:
 
 
 def head(data: Judged, level: float) -> list[str]:
-    """Return the line on the file and how it was read."""
+    """Return the first line: the file, how it was read, and the level of all statements."""
     name, read = shorten_middle(data.name, 30), clean(data.understood)
     start = read if read.startswith(name) else f"{name}: {read}"
     end = f" (all at the {format_percent(level)} level)"
@@ -60,15 +61,19 @@ def head(data: Judged, level: float) -> list[str]:
 
 
 def tail(judgement: Answers) -> list[str]:
-    """Return the line on how to get more."""
+    """Return the last line: the options that give the page and the JSON."""
     names = "".join(f" {shorten_middle(other.data.name, 20)}" for other in judgement.others)
-    also = f" (also of{names})" if names else ""
-    line = f"More, with pictures: --html report.html; for programs: --json{also}"
+    also = f" (both include{names})" if names else ""
+    line = f"--html report.html writes a page with pictures, --json prints all values{also}"
     return [textwrap.shorten(line, WIDTH, placeholder=MORE)]
 
 
 def answer_lines(question: str, answer: Any) -> list[str]:
-    """Return the lines of an answer. A str is the reason for no answer; None has no lines."""
+    """Return the lines of the answer to one question.
+
+    If the question cannot be answered, `answer` is the reason (a str). If it is None, there are no
+    lines.
+    """
     if answer is None or (question == "versus" and isinstance(answer, str)):
         return []
     title = f"{1 + list(QUESTIONS).index(question)}. {QUESTIONS[question]}"
@@ -95,7 +100,8 @@ def _tests(answer: Calibrated) -> Iterable[str]:
             if is_known(test.detectable):
                 power = format_percent(test.power)
                 line += (
-                    f"; detects an error of {format_number(test.detectable)} in {power} of cases"
+                    f"; would detect an error of {format_number(test.detectable)} with probability "
+                    f"{power}"
                 )
         yield f"{notion_name(test.notion)}: {clean(line)}"
 
@@ -117,7 +123,7 @@ def _errors(answer: HowFar) -> Iterable[str]:
         ends = format_ends(bound.interval.low, bound.interval.high)
         if ends:
             name = f"{notion_name(bound.notion)}, {estimand_name(bound.estimand)}"
-            yield f"certified {name}: {ends}, if: {clean(bound.assumption)}"
+            yield f"certified {name}: {ends}. Assumption: {clean(bound.assumption)}"
     if answer.disagreement:
         yield clean(answer.disagreement)
 
@@ -138,8 +144,8 @@ def _places(answer: Where) -> Iterable[str]:
     if not groups and region is not None and region.share > 0.0:
         yield (
             f"largest share of the error: {format_percent(region.share)} at scores from "
-            f"{format_number(region.low)} to {format_number(region.high)}, said "
-            f"{format_number(region.said)}, happened {format_number(region.happened.value)}"
+            f"{format_number(region.low)} to {format_number(region.high)} (mean score "
+            f"{format_number(region.said)}, frequency {format_number(region.happened.value)})"
         )
 
 
@@ -150,7 +156,7 @@ def _gains(answer: Gains) -> Iterable[str]:
         if is_known(row.log_loss.value)
     ]
     if parts:
-        yield f"log-loss lower by: {', '.join(parts)}"
+        yield f"decrease of the log-loss: {', '.join(parts)}"
 
 
 def _differences(answer: Versus) -> Iterable[str]:
@@ -160,7 +166,7 @@ def _differences(answer: Versus) -> Iterable[str]:
         if is_known(row.difference.value)
     ]
     if parts:
-        yield f"first minus second: {', '.join(parts)}"
+        yield f"first model minus second: {', '.join(parts)}"
 
 
 DETAILS: dict[str, Callable[[Any], Iterable[str]]] = {
@@ -181,7 +187,10 @@ def _short(interval: Interval) -> str:
 
 
 def _wrap(line: str, width: int = WIDTH - len(INDENT), most: int | None = None) -> list[str]:
-    """Break a line into lines of a width, at most `most`. 95 % and [0.1, 0.2] stay together."""
+    """Wrap a text to lines of the given width, and cut it after `most` lines.
+
+    No line break separates a number from its % sign or the two ends of an interval.
+    """
     line = re.sub(r" (?=%)|(?<=,) (?=[−\d.]+\])", "\N{NO-BREAK SPACE}", line)
     lines = textwrap.wrap(line, width, subsequent_indent=INDENT, max_lines=most, placeholder=MORE)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

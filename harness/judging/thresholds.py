@@ -1,4 +1,4 @@
-"""Limits for the CI of a model: --fail-above top_label.l1.high=0.05, with names of `as_json`."""
+"""Limits on numbers of a judgement, for the CI of a model: --fail-above top_label.l1.high=0.05."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.judging.as_json import numbers
 from harness.judging.findings import Answers
 from harness.math.notions import NOTIONS
 
-# The first parts of all names, so that a typing error is found before anything is computed.
+# First parts of all names. With them a misspelt name is reported before anything is computed.
 HEADS = (
     *NOTIONS,
     "confidence_gap",
@@ -27,19 +27,19 @@ EXAMPLE = "such as top_label.l1.high=0.05"
 
 @dataclass(frozen=True)
 class Threshold:
-    """The short name of a number, and its largest allowed value."""
+    """The short name of a number in the JSON of a judgement, and its largest allowed value."""
 
     name: str
     limit: float
 
 
 def parse(text: str) -> Threshold:
-    """Return the threshold of a text NAME=LIMIT; a name may contain "=".
+    """Parse a text NAME=LIMIT. The name may contain "=".
 
     Raises
     ------
     BadInputError
-        If there is no limit, or no judgement has a number of this name.
+        If there is no limit, or if no judgement can have a number with this name.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
     Raises
     ------
     BadInputError
-        If this judgement does not have the number, or it has no value.
+        If this judgement lacks the number, or if the number has no value.
     """
     table = numbers(judgement)
     sentences = []
@@ -78,13 +78,14 @@ def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
                 why for question, why in judgement.unanswered.items() if question != "versus"
             ]
             raise BadInputError(
-                f"--fail-above names {name!r}{guess(name, list(table))}, which this file does not "
-                f"have; --json lists all names. {' '.join(dict.fromkeys(reasons))}".strip()
+                f"--fail-above names {name!r}{guess(name, list(table))}, but this judgement has no "
+                f"such number; --json lists all names. {' '.join(dict.fromkeys(reasons))}".strip()
             )
         value, level, reason = table[name].values()
         if value is None:
             raise BadInputError(
-                f"--fail-above names {name}, which has no value here: {reason.rstrip('.')}."
+                f"--fail-above names {name}, which has no value for these predictions: "
+                f"{reason.rstrip('.')}."
             )
         if value > threshold.limit:
             about = f" ({100 * level:g} % level)" if level is not None else ""

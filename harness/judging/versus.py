@@ -1,4 +1,4 @@
-"""Answer question 5, which of several models is better: paired differences on the same rows."""
+"""Answer question 5, which of several models is better, by paired differences on the same rows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from harness.judging.gain import FEWEST_ROWS, INFLATION, LABELS, cross_fitted, d
 from harness.judging.scores import mean_interval, row_scores
 from harness.judging.words import capitalise, in_words, join_names
 
-ALL_PAIRS = 5  # models; of more, only the first is compared with the others
-VECTOR_ROWS = 200  # rows per class from which on each class has coefficients of its own
+ALL_PAIRS = 5  # with more models, only the first is compared with the others
+VECTOR_ROWS = 200  # smallest number of rows per class for vector scaling
 QUANTITIES = {
     "error_rate": "error rate",
     "log_loss": "log-loss",
@@ -29,7 +29,7 @@ QUANTITIES = {
 
 
 def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> Versus:
-    """Return the paired differences of every two models, first minus second.
+    """Return the paired differences between every two models, first minus second.
 
     With more than five models, only the first is compared with the others.
 
@@ -38,31 +38,37 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
     models : sequence of Judged
         Two or more models with different names, on the same rows and classes (`data.aligned`).
     level : float
-        Level at which all intervals hold together: each has level
-        1 - (1 - level) / (5 times the number of pairs), by Bonferroni's correction.
+        Level at which all intervals hold together. By Bonferroni's correction, each has level 1 -
+        (1 - level) / (5 times the number of pairs).
     rng : numpy.random.Generator
-        Draws the folds, the same for all models.
+        Generator of the folds, which are the same for all models.
 
     Returns
     -------
     Versus
-        For each pair the differences in error_rate (of the most likely class; of confidences, the
-        rate of wrong predictions), log_loss, brier, calibration (the part of the log-loss that
-        recalibration removes) and refinement (the part that it leaves). Smaller is better.
+        For each pair the differences in five quantities, where smaller is better:
+
+        error_rate    wrong predictions of the most likely class (for confidences, wrong
+        predictions) log_loss      mean log-loss
+        brier         mean Brier score
+        calibration   the part of the log-loss that recalibration removes
+        refinement    the part of the log-loss that recalibration leaves
 
     Notes
     -----
-    Recalibration is cross-fitted on the same five random folds: beta calibration for two classes,
-    vector scaling for more if there are 200 rows per class, else temperature scaling. Calibration
-    is what this map reveals, at most the KL error in expectation. A difference of L1 errors was
-    tried and left out: from cross-fitted isotonic maps its 95 % interval covered 0.77 to 0.9 where
-    one error is small, and an interval that covers hardly ever told two models apart.
+    Recalibration is cross-fitted on the same five random folds for all models. It is beta
+    calibration for two classes. For more classes it is vector scaling if there are 200 rows per
+    class, else temperature scaling. The calibration part is in expectation at most the KL error.
+
+    Differences of L1 errors are not reported. From cross-fitted isotonic maps, their 95 % interval
+    covered in only 0.77 to 0.9 of the samples if one error is small. An interval with enough
+    coverage hardly ever told two models apart.
 
     Means have t intervals. Those of calibration and refinement are 1.5 times as wide
-    (`harness.judging.gain`). The interval of the error rate is that of `matched_interval`. At 0.95
-    each, those of log-loss and Brier score covered 0.90 to 0.97 of 60 to 150 samples (six pairs of
-    binary models, n = 100 to 5,000), those of calibration (its KL error), refinement and error rate
-    0.947 to 1.
+    (`harness.judging.gain`). The error rate has the interval of `matched_interval`. Coverage was
+    measured with six pairs of binary models, n = 100 to 5,000, 60 to 150 samples each. At level
+    0.95 it was 0.90 to 0.97 for log-loss and Brier score, and 0.947 to 1 for calibration (of its
+    KL error), refinement and error rate.
 
     Examples
     --------
@@ -92,7 +98,9 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
     sentence = _pair_sentence if len(models) == 2 else _ranking_sentence
     parts = [sentence(differences, models)]
     if len(rows) < n:
-        parts.append(f"Calibration and refinement are from {len(rows):,} rows drawn at random.")
+        parts.append(
+            f"Calibration and refinement were computed on {len(rows):,} rows, drawn at random."
+        )
     parts.append(
         f"The {format_percent(level)} intervals hold for all {len(differences)} differences "
         "together."
@@ -101,7 +109,11 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
 
 
 def _row_values(model: Judged, rows: Integers, fold: Integers, method: str) -> dict[str, Array]:
-    """Values of each row: calibration and refinement of `rows`, the other quantities of all."""
+    """Return {quantity: its value in each row} for one model.
+
+    Calibration and refinement are computed on `rows` only, the other quantities on all rows. If no
+    recalibration can be fitted, they are left out.
+    """
     log_loss, brier = row_scores(model.p, model.y)
     wrong = model.y != (1 if model.confidences else model.p.argmax(axis=1))
     values = {"error_rate": wrong.astype(np.float64), "log_loss": log_loss, "brier": brier}
@@ -164,10 +176,11 @@ def _difference(
 def matched_interval(
     only_first: int, only_second: int, n: int, level: float, each: float
 ) -> Interval:
-    """Return the difference of two rates on the same n rows, with its interval.
+    """Return the difference of two event rates on the same n rows, with its interval.
 
-    `only_first` and `only_second` are the rows in which only one of the two has the event; 1/2 is
-    added to each. The interval has level `each` and bears `level`, at which several hold together.
+    `only_first` and `only_second` are the numbers of rows in which only the first, or only the
+    second, has the event. 1/2 is added to each. The interval is computed at level `each`. It is
+    labelled with `level`, at which several such intervals hold together.
 
     References
     ----------
@@ -189,7 +202,7 @@ def matched_interval(
 
 
 def _pair_sentence(differences: list[PairedDifference], models: Sequence[Judged]) -> str:
-    """Say which of two models is better in what, by how much, and what cannot be told."""
+    """Return a sentence on what one of two models is better in, and on what remains open."""
     clauses = []
     for model in models:
         gains = [
@@ -209,7 +222,7 @@ def _pair_sentence(differences: list[PairedDifference], models: Sequence[Judged]
 
 
 def _ranking_sentence(differences: list[PairedDifference], models: Sequence[Judged]) -> str:
-    """Say which of three or more models is better in log-loss."""
+    """Return a sentence on which of three or more models are better in log-loss."""
     rows = [row for row in differences if row.quantity == "log_loss" and row.better]
     wins = Counter(row.better for row in rows)
     best, count = wins.most_common(1)[0] if wins else (None, 0)

@@ -1,4 +1,4 @@
-"""Answer question 3, where the predictions are off: by class, by score, by group."""
+"""Answer question 3, where the predictions are off: by class, by score and by group."""
 
 from __future__ import annotations
 
@@ -30,46 +30,52 @@ from harness.judging.words import in_words, join_names
 
 DRAWN_CLASSES = 12
 DRAWN_SCORES = 5_000  # a curve with more distinct scores is thinned
-KEPT_ENDS = 150  # scores at either end that are never thinned: a band is widest there
-GRID = 800  # intervals of the scores, and of their ranks, in each of which one score is kept
-BAND = 0.9
-RARE = 5.0  # expected and observed rows of a class below which its error cannot be told
+KEPT_ENDS = 150  # number of scores at either end that are kept, because a band is widest there
+GRID = 800  # thinning keeps one score per interval of the scores, and per interval of the ranks
+BAND = 0.9  # level of the consistency bands
+RARE = 5.0  # the error of a class with fewer expected and fewer observed rows is not estimated
 EDGES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
 FEWEST_IN_REGION = 30
 
 
 def where(data: Judged, level: float) -> Where:
-    """Say where the predictions are off.
+    """Find the classes, regions of scores and groups of rows in which predictions are off.
 
     Parameters
     ----------
     data : Judged
         The predictions.
     level : float
-        Level of each interval by itself. The interval of a class or a group that does not stand out
-        is extended to 0. P-values are corrected (Holm) over all classes, over all regions, and over
-        all groups of all columns. The sentence names a worst class, region or group only if the
-        three corrections together leave it below 1 - level.
+        Level of each interval by itself. The interval of a class or group that does not stand out
+        is extended to 0. P-values are corrected (Holm) over all classes, over all regions, and
+        over all groups of all columns. The sentence names a worst class, region or group only if
+        its corrected p-value is also significant after a correction for these three searches.
 
     Returns
     -------
     Where
-        panels: of the top label (or the binary scores), then of the 12 worst classes. classes:
-        class against the rest, for k > 2. regions: scores cut at fixed places; neighbours are
-        joined until each has 30 rows (or n / 20).
+        panels
+            Reliability diagrams, first of the top label (or the binary scores), then of the 12
+            worst classes.
+        classes
+            Each class against the rest, for k > 2.
+        regions
+            Scores cut at fixed places; neighbours are joined until each has 30 rows (or n / 20).
+        groups
+            Rows with each value of the group columns.
 
     Notes
     -----
-    P-values and intervals are those of `harness.judging.gaps`: the limit of drawing all labels
-    again and again, so nothing is drawn. A region's share is its part of the sum over regions of
-    (S^2 - s^2)_+^(1/2), with S the sum of its residuals and s^2 its variance. Curves of more than
-    5,000 scores are computed from all rows, then thinned. O(k n log n).
+    P-values and intervals are those of `harness.judging.gaps` and need no random draws. For a
+    region let S be the sum of its residuals and s^2 the variance of S. The share of a region is
+    its part of the sum over regions of (S^2 - s^2)_+^(1/2). Curves with more than 5,000 scores are
+    computed from all rows, and then thinned. Cost O(k n log n).
 
     Examples
     --------
     >>> from harness.judging.data import from_arrays
     >>> print(where(from_arrays(np.full(400, 0.8), np.repeat([1, 0], 200)), 0.95).sentence)
-    By score: at 0.8, with all of the error, 0.80 said on average, 0.50 happened (400 rows).
+    By score: all of the error is at 0.8 (mean score 0.80, frequency 0.50, 400 rows).
     """
     x, hit = reduced(data, data.notions[0])
     alpha = 1.0 - level
@@ -84,7 +90,7 @@ def where(data: Judged, level: float) -> Where:
     regions, region_p_values = _regions(x, hit, level)
     groups, notes = judge_groups(data.groups, x, hit, level)
     if not any(region.share > 0.0 for region in regions):
-        notes.append("In no region of scores is the error larger than its noise.")
+        notes.append("The error is not larger than its noise in any region of scores.")
 
     panels = [_panel(_title(data), x, hit)]
     for j in order[:DRAWN_CLASSES]:
@@ -102,8 +108,8 @@ def where(data: Judged, level: float) -> Where:
     names += [format_count(len(groups), "group")] if groups else []
     sentence = " ".join(parts) or (
         f"Nothing stands out at the {format_percent(level)} level among {join_names(names)}, "
-        f"corrected for their number; with {format_count(data.n, 'row')}, small errors would not "
-        "show."
+        f"corrected for their number. With {format_count(data.n, 'row')}, small errors could have "
+        "been missed."
     )
     return Where(
         sentence, tuple(panels), tuple(classes), tuple(regions), tuple(groups), tuple(notes)
@@ -111,7 +117,7 @@ def where(data: Judged, level: float) -> Where:
 
 
 def _title(data: Judged) -> tuple[str, str, str]:
-    """Title, name of the score and name of the event of the first panel."""
+    """Return the title of the first panel, and the names of its score and event."""
     if data.k == 2 and not data.confidences:
         name = data.classes[1]
         return f"class {name}", f"predicted P(Y = {name})", "event frequency"
@@ -131,19 +137,19 @@ def _class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:
         sentence = f"{name}: {format_count(gap.impossible, 'outcome')} had probability 0."
     elif seen == 0:
         rows = format_count(gap.n, "row")
-        sentence = f"{name}: never seen in {rows}, where {count} were expected."
+        sentence = f"{name}: never seen in {rows}, although {count} were expected."
     elif max(expected, seen) < RARE:
         sentence = f"{name}: too rare to be judged ({seen:,} seen, {count} expected)."
     else:
         sentence, described = describe(name, gap, adjusted)
         error = described.error
-    if max(expected, seen) < RARE:  # the interval is known, but a value would claim too much
+    if max(expected, seen) < RARE:  # the interval is valid, but a value would claim too much
         error = replace(error, value=None)
     return ClassFinding(name, gap.mean_score, gap.frequency, error, adjusted, sentence)
 
 
 def _regions(x: Array, hit: Integers, level: float) -> tuple[list[Region], list[float]]:
-    """Regions of scores, and their p-values."""
+    """Return the regions of scores, and their p-values."""
     counts = np.bincount(np.searchsorted(EDGES[1:-1], x, side="right"), minlength=len(EDGES) - 1)
     edges = join_regions(counts, len(x))
     index = np.searchsorted(edges[1:-1], x, side="right")
@@ -166,7 +172,9 @@ def _regions(x: Array, hit: Integers, level: float) -> tuple[list[Region], list[
 
 
 def join_regions(counts: NDArray[np.intp], n: int) -> list[float]:
-    """Return the edges of regions joined until each has at least max(30, n / 20) rows.
+    """Join regions of scores until each has at least max(30, n / 20) rows; return their edges.
+
+    `counts` is the number of rows in each region, and n the number of all rows.
 
     Examples
     --------
@@ -187,9 +195,10 @@ def join_regions(counts: NDArray[np.intp], n: int) -> list[float]:
 
 
 def thin(curve: Curve) -> Curve:
-    """Return a curve with fewer scores; blocks, their ends and the parts of the score stay.
+    """Return a curve with fewer scores, so that a page with the diagram stays small.
 
-    Neighbours in a block that are close, in score or in rank, become one score, their mean.
+    Scores in the same block that are close, in value or in rank, are replaced by their mean. The
+    blocks, the ends of the blocks and the parts of the Brier score do not change.
     """
     m = len(curve.scores)
     if m <= DRAWN_SCORES:
@@ -215,7 +224,10 @@ Finding = TypeVar("Finding", ClassFinding, GroupFinding)
 
 
 def _worst(findings: list[Finding], allowed: float) -> Finding | None:
-    """Return the finding of the largest error among those with a small adjusted p-value."""
+    """Return the finding with the largest error among those with a small adjusted p-value.
+
+    `allowed` is the largest allowed p-value. None if there is no such finding.
+    """
     off = [finding for finding in findings if (finding.adjusted or 0.0) <= allowed]
     return max(off, key=lambda finding: finding.error.value or 0.0, default=None)
 
@@ -223,24 +235,24 @@ def _worst(findings: list[Finding], allowed: float) -> Finding | None:
 def _worst_parts(
     worst: ClassFinding | None, regions: list[Region], group: GroupFinding | None
 ) -> list[str]:
-    """Return a sentence each on the worst class, region and group."""
+    """Return one sentence on each of the worst class, region and group that was found."""
     parts = []
     if worst is not None:
         error = f"; L1 error {in_words(worst.error)}" if worst.error.value is not None else ""
         parts.append(
-            f"Of the classes, {worst.name} is worst: {format_share(worst.mean_p)} said on average, "
-            f"{format_share(worst.frequency)} happened{error}."
+            f"Of the classes, {worst.name} is worst (mean prediction {format_share(worst.mean_p)}, "
+            f"frequency {format_share(worst.frequency)}{error})."
         )
     if regions:
         region = max(regions, key=lambda region: region.share)
-        place = f"from {region.low:g} to {region.high:g}"
+        place = f"between {region.low:g} and {region.high:g}"
         if region.low == region.high:
             place = f"at {region.low:.4g}"
         part = "all" if region.share > 0.995 else f"{100 * region.share:.0f} %"
         means = format_share(region.said), format_share(region.happened.value or 0.0)
         parts.append(
-            f"By score: {place}, with {part} of the error, {means[0]} said on average, {means[1]} "
-            f"happened ({format_count(region.n, 'row')})."
+            f"By score: {part} of the error is {place} (mean score {means[0]}, frequency "
+            f"{means[1]}, {format_count(region.n, 'row')})."
         )
     if group is not None:
         gap = group.gap.value or 0.0

@@ -1,4 +1,4 @@
-"""Words that page, terminal text and sentences of a judgement share."""
+"""Formats that the page, the terminal text and the sentences of a judgement share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.judging.findings import Interval
 
 
 def join_names(names: Sequence[str], most: int = 6) -> str:
-    """Return the names as a list in a sentence; beyond `most` of them, say how many more there are.
+    """Join names to a list for a sentence; those beyond the first `most` are only counted.
 
     Examples
     --------
@@ -23,17 +23,17 @@ def join_names(names: Sequence[str], most: int = 6) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Return the text with a capital first letter; the other letters stay."""
+    """Return a text with a capital first letter. Other letters are not changed."""
     return text[:1].upper() + text[1:]
 
 
 def as_sentence(error: object) -> str:
-    """Return a message as a sentence that begins with a capital and ends with one full stop."""
+    """Return a message with a capital first letter and one full stop at the end."""
     return capitalise(str(error).strip().rstrip(".")) + "."
 
 
 def format_with_level(interval: Interval) -> str:
-    """Return the value of an interval, with its level and its ends in brackets.
+    """Format the value of an interval, with its level and its ends in brackets.
 
     Examples
     --------
@@ -46,9 +46,9 @@ def format_with_level(interval: Interval) -> str:
 
 
 def in_words(interval: Interval, is_difference: bool = False) -> str:
-    """Return the value of an interval with its ends in brackets.
+    """Format the value of an interval for a sentence, with its ends in brackets.
 
-    A difference whose interval excludes 0 is given by its size, without a sign.
+    With `is_difference`, a value whose interval is below 0 is written without its sign.
 
     Examples
     --------

@@ -79,17 +79,17 @@ def content(**changes):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("not json", "no recalibration map"),
-        (b"\x93NUMPY\xff", "no recalibration map"),
-        ("[1, 2]", "no recalibration map"),
-        ('{"weights": 3}', "no recalibration map"),
-        (content()[:-20], "no recalibration map"),
+        ("not json", "not a recalibration map"),
+        (b"\x93NUMPY\xff", "not a recalibration map"),
+        ("[1, 2]", "not a recalibration map"),
+        ('{"weights": 3}', "not a recalibration map"),
+        (content()[:-20], "not a recalibration map"),
         (content(version=2), "has version 2"),
         (content(method="exec"), "method is 'exec'"),
         (content(method=["temperature"]), "is damaged"),
         (content(k=True), "is damaged"),
         (content(rows=float("inf")), "is damaged"),
-        (content(classes=["a"]), "3 names of classes"),
+        (content(classes=["a"]), "3 class names"),
         (content(parameters={}), "beta"),
         (content(parameters=[1]), "is damaged"),
         (content(parameters={"beta": "x"}), "is damaged"),
@@ -114,7 +114,7 @@ def test_another_or_a_damaged_file_is_refused_in_one_sentence(text, message, tmp
     "p, message",
     [
         (np.full((2, 4), 0.25), r"shape \(2, 4\).* 3 classes \(a, b, c\)"),
-        (np.array([0.5]), r"takes \(n, 3\)\.$"),
+        (np.array([0.5]), r"of shape \(n, 3\)\.$"),
         ([[0.5, 0.5, np.nan]], "NaN"),
         ([[0.5, 0.5, 0.5]], "sums to 1.5"),
     ],
@@ -161,7 +161,7 @@ def test_a_gain_is_shown_only_where_there_is_one():
     assert " would lower the log-loss by 0.1" in answer.sentence
     answer = gains_of(*sample("beta_calibrated", 1000))
     assert answer.best is None and answer.fitted is None
-    assert answer.sentence.startswith("No method is shown to gain")
+    assert answer.sentence.startswith("No method shows a significant gain")
 
 
 @pytest.mark.slow
@@ -202,7 +202,7 @@ def test_outcomes_of_probability_0_are_mentioned():
     p, y = sample("beta_overconfident", 200)
     p[:3], y[:3] = [0.0, 1.0, 0.0], [1, 0, 0]
     answer = gains_of(p, y)
-    assert "In 2 rows the outcome had a probability of (nearly) 0" in answer.sentence
+    assert "In 2 rows the outcome had a probability of nearly 0" in answer.sentence
     assert all(np.isfinite(row.log_loss.value) for row in answer.gains)
 
 

@@ -79,7 +79,7 @@ def test_a_second_model_is_aligned_by_the_names_of_its_classes():
         (([[0.7, 0.3]] * 2, ["a", "a"], ["a", "b"]), "first in row 1: 'b' and 'a'"),
         (([[0.7, 0.3]], ["a"], ["a", "b"]), "2 and 1 rows"),
         (([[0.7, 0.2, 0.1]] * 2, ["a", "b"], ["a", "b", "c"]), "2 and 3 classes"),
-        (([[0.7, 0.3]] * 2, ["a", "d"], ["a", "d"]), "class 1 'b' and 'd'"),
+        (([[0.7, 0.3]] * 2, ["a", "d"], ["a", "d"]), "class 1, 'b' and 'd'"),
     ],
 )
 def test_a_second_model_of_other_rows_or_classes_is_refused(other, text):

@@ -133,7 +133,7 @@ def test_the_summary_comes_before_the_five_answers(judgements, pages):
         "0.01 to 0.03",
         "2,000 calibrated samples with n = 1,000 and k = 10",
         "4.1 % to 5.6 %",
-        "Level of all intervals and tests: 95 %",
+        "level of all intervals and tests is 95 %",
     ],
 )
 def test_page_has_every_number_with_its_level(pages, text):
@@ -162,7 +162,7 @@ def test_the_headline_never_hides_a_finding(judgements):
     quiet = replace(some, calibrated=replace(some.calibrated, rejected=False))
     assert "a class or a group stands out" in headline_of(quiet)[1]
     no_class = replace(quiet, where=replace(quiet.where, classes=()))
-    assert "recalibration gains" in headline_of(no_class)[1]
+    assert "recalibration improves" in headline_of(no_class)[1]
     no_gain = replace(no_class, gains=replace(quiet.gains, best=None))
     assert headline_of(no_gain) == ("good", "No miscalibration was found")
 
@@ -372,7 +372,7 @@ def test_thresholds_are_exceeded_above_and_not_at_the_limit(judgements):
         ("top_label.l1.high=nan", "NAME=LIMIT"),
         ("toplabel.l1.high=1", "did you mean 'top_label'"),
         ("top_label.l1.hi=1", "did you mean 'top_label.l1.high'"),
-        ("canonical.p_value=1", "no value here: the test needs at least 50 rows."),
+        ("canonical.p_value=1", "no value for these predictions: the test needs at least 50 rows."),
         ("difference.log_loss.high=1", "--json lists all names"),
     ],
 )

@@ -129,7 +129,7 @@ def test_of_very_many_rows_some_are_drawn(monkeypatch):
     monkeypatch.setattr(gain, "most_rows", lambda k: 60)
     p, y = sample(100)
     answer, _ = compare(y, p, sharpened(p))
-    assert "60 rows drawn at random" in answer.sentence
+    assert "60 rows, drawn at random" in answer.sentence
 
 
 @pytest.mark.slow
