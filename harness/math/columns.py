@@ -239,8 +239,8 @@ def encode_labels(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
     if absent:
         row = int(np.argmax(np.isin(index, absent)))
         raise BadInputError(
-            f"y holds label {texts[index.flat[row]]!r} at row {row}, which is not among the "
-            "classes."
+            f"y holds label {texts[index.flat[row]]!r} at row {row}, but the classes are "
+            f"{few(names)}."
         )
     return np.array([positions[text] for text in texts], dtype=np.int64)[index].reshape(
         labels.shape

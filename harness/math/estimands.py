@@ -224,7 +224,7 @@ def pointwise(name: str, f: np.ndarray, c: np.ndarray, notion: str = "binary") -
         )
     if not has_truth(name):
         raise BadInputError(
-            f"estimand is {name!r}, which only its estimators define; no truth can be computed."
+            f"estimand is {name!r}; only estimators define it, so no truth can be computed."
         )
     if notion == "canonical":
         return _canonical(name, f, c)

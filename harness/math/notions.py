@@ -49,8 +49,8 @@ def checked(
         raise BadInputError(f"p has {p.ndim} dimensions; allowed are (n,) or (n, k).")
     if p.ndim == 2 and p.shape[1] < 2:
         raise BadInputError(
-            f"p has shape {p.shape}; a matrix of probabilities needs at least 2 columns, else "
-            "give shape (n,)."
+            f"p has shape {p.shape}; a matrix of probabilities needs at least 2 columns. Give a "
+            "single column as shape (n,)."
         )
     if y.ndim != 1:
         raise BadInputError(f"y has shape {y.shape}; it must be (n,), one label per row of p.")
@@ -170,7 +170,7 @@ def number(x: Any) -> float:
         or np.iscomplexobj(x)
         or np.ndim(x) != 0
     ):
-        raise TypeError(f"{x!r} is no number")
+        raise TypeError(f"{x!r} is not a number")
     return float(x)
 
 

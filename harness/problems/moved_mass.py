@@ -129,8 +129,8 @@ class MovedMass(Generated):
             first % 2 or end % 2 or not isinstance(self.elsewhere, Identity)
         ):
             raise BadInputError(
-                f"to is 'partner', but tops {first} to {end} are not whole pairs, "
-                "or elsewhere is not the identity."
+                f"to is 'partner' and tops are {first} to {end}; tops must then consist of whole "
+                "pairs, and elsewhere must be the identity."
             )
         if not 0.0 <= self.tail <= 1.0:
             raise BadInputError(f"tail is {self.tail!r}; a number in [0, 1] is needed.")
@@ -152,7 +152,7 @@ class MovedMass(Generated):
             if self.to != "others" and (c - t).max() > 1e-12:
                 raise BadInputError(
                     f"{name} is above the diagonal by {(c - t).max():.3g}; "
-                    f"the {self.to} can only receive mass."
+                    f"with to={self.to!r} it must not be above the diagonal."
                 )
 
     @property

@@ -208,7 +208,8 @@ class TabRepoTasks:
             )
         duplicates = frame.loc[frame.duplicated(columns), columns]
         if len(duplicates):
-            raise BadInputError(f"{path} lists {'/'.join(map(str, duplicates.iloc[0]))} twice.")
+            task = "/".join(map(str, duplicates.iloc[0]))
+            raise BadInputError(f"{path} lists {task} twice; remove one of the lines.")
         sizes = [
             _integers(frame[c]) if c in frame else [None] * len(frame)
             for c in ("n_samples", "n_classes")

@@ -147,7 +147,7 @@ def _tensors(path: Path, split: str) -> Arrays:
     chosen = {name: values for name, values in tensors.items() if name.endswith(end)}
     if not chosen:
         raise BadInputError(
-            f"{path} holds {', '.join(tensors) or 'nothing'}; names that end in {end} are needed."
+            f"{path} holds {', '.join(tensors) or 'no arrays'}; names that end in {end} are needed."
         )
     return {name.removesuffix(end): values for name, values in chosen.items()}
 

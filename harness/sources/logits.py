@@ -209,7 +209,7 @@ class _Type:
         # Plain numbers use only the first two.
         is_plain = type(state) is tuple and state[2:] == (None, None, None, -1, -1, 0)
         if not (is_plain and state[1] in ("<", ">", "|", "=")):
-            raise RefusedPickleError("an array whose type is not of plain numbers")
+            raise RefusedPickleError("an array of a type other than plain numbers")
         self.order = state[1]
 
     def to_dtype(self) -> np.dtype[Any]:

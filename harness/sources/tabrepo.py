@@ -325,8 +325,8 @@ class Repository:
         highest = 1.0 if values.ndim == 1 else 1.0 + ROW_SUM_TOLERANCE
         if not ((values >= 0.0) & (values <= highest)).all():  # also false for NaN
             raise BadInputError(
-                f"{where} holds {values.min():.6g} to {values.max():.6g}; probabilities must lie "
-                "in [0, 1]."
+                f"{where} holds values from {values.min():.6g} to {values.max():.6g}; "
+                "probabilities must lie in [0, 1]."
             )
         if values.ndim == 1:
             return values
@@ -352,8 +352,8 @@ class Repository:
             )
         if labels.min() < 0 or labels.max() >= classes:
             raise BadInputError(
-                f"{path} holds labels {labels.min()} to {labels.max()}; integers 0..{classes - 1} "
-                "are needed."
+                f"{path} holds labels from {labels.min()} to {labels.max()}; integers "
+                f"0..{classes - 1} are needed."
             )
         return labels.astype(np.int64)
 

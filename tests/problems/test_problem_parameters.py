@@ -64,7 +64,7 @@ REFUSED = {
     "law is": lambda: MovedMass(law=maps.Identity()),
     "to is 'nobody'": lambda: MovedMass(to="nobody"),
     "tops is": lambda: MovedMass(tops=(2, 9)),
-    "not whole pairs": lambda: MovedMass(tops=(0, 1), to="partner"),
+    "consist of whole pairs": lambda: MovedMass(tops=(0, 1), to="partner"),
     "above the diagonal": lambda: MovedMass(map=maps.Bend(0.5), to="runner_up"),
     "map has values from": lambda: MovedMass(map=maps.Bend(2.5)),
     "tail is 2.0": lambda: MovedMass(tail=2.0),

@@ -216,21 +216,21 @@ PROGRAMS = {
     "objects as a list": (array_of(b"U\x02O8", b"](K\x01e"), "type O8"),
     "a type that becomes one of objects": (
         array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE[:-1] + b"\x3f"),
-        "not of plain numbers",
+        "a type other than plain numbers",
     ),
     "a type that becomes a record": (
         array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=b"N(U\x01atN" + PLAIN_TYPE[3:]),
-        "not of plain numbers",
+        "a type other than plain numbers",
     ),
     "a type of another size": (
         array_of(
             b"U\x02i8", b"U\x08" + b"\x10" * 8, setting=PLAIN_TYPE.replace(b"\xff", b"\x7f", 4)
         ),
-        "not of plain numbers",
+        "a type other than plain numbers",
     ),
     "a type in an unknown order": (
         array_of(b"U\x02i8", b"U\x08" + b"\x10" * 8, order=b"!"),
-        "not of plain numbers",
+        "a type other than plain numbers",
     ),
     "a type by comma": (array_of(b"U\x05i8,O8", b"U\x08" + b"\x10" * 8), "type i8,O8"),
     "a type that is no text": (array_of(b"K\x05", b"U\x08" + b"\x10" * 8), "type int"),

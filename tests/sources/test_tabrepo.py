@@ -143,7 +143,7 @@ def _describe(**changes):
         ),
         ("pred-val.dat", Path.unlink, "pred-val.dat is missing"),
         ("label-val.csv.zip", _relabel([0, 1, 1]), "3 labels for 4 rows"),
-        ("label-val.csv.zip", _relabel([0, 1, 1, 2]), "labels 0 to 2; integers 0..1"),
+        ("label-val.csv.zip", _relabel([0, 1, 1, 2]), "labels from 0 to 2; integers 0..1"),
         ("label-val.csv.zip", _relabel([0, 1, 1, 0.5]), "type float64; integers 0..1"),
         ("label-val.csv.zip", _relabel(list("abba")), "integers 0..1"),
         ("label-val.csv.zip", _shorten, "cannot be read as zipped csv"),

@@ -150,7 +150,7 @@ class Perturbed(Wrapper):
         """Raise AttributeError if the distribution of the original scores is unknown."""
         if self._law() is None:
             raise AttributeError(
-                "the law of the original scores is unknown, so there is no posterior"
+                "the distribution of the original scores is unknown, so there is no posterior"
             )
 
 

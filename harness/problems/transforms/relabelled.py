@@ -53,7 +53,7 @@ class OneClass(Wrapper):
     def __post_init__(self) -> None:
         if not isinstance(self.label, int) or isinstance(self.label, bool) or self.label < 0:
             raise BadInputError(
-                f"label is {self.label!r}; the number of a class, counted from 0, is needed."
+                f"label is {self.label!r}; give the number of a class, counted from 0."
             )
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -195,8 +195,8 @@ def _no_class(
     shown = f" {few(columns.names)}" if columns.classes else ""
     return BadInputError(
         f"{path}: {labels.title} holds label {wrong!r} at row {labels.first_row(wrong)}"
-        f"{guess(wrong, known)}; labels must be {allowed}. If they have other names, list them "
-        f"with class_names=[...] in the order of the columns{shown}."
+        f"{guess(wrong, known)}; labels must be {allowed}. List other labels with "
+        f"class_names=[...] in the order of the columns{shown}."
     )
 
 
