@@ -133,7 +133,7 @@ class MatrixScaling(FitEach):
     ridge: float = 1.0
 
     determinism = "exact"
-    revision = 1  # 1: minimised to convergence
+    revision = 1  # since revision 1, the fit runs until convergence
     null_bias = 0.1
     seconds = 1e-2
 
@@ -213,7 +213,7 @@ class DirichletCalibration(FitEach):
     intercept: float | None = None
 
     determinism = "exact"
-    revision = 1  # 1: minimised to convergence
+    revision = 1  # since revision 1, the fit runs until convergence
     null_bias = 0.1
     seconds = 1e-2
 

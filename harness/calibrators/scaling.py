@@ -141,7 +141,7 @@ class StructuredMatrixScaling(FitEach):
     mixture: bool = False
 
     determinism = "exact"
-    revision = 1  # 1: minimised to convergence
+    revision = 1  # since revision 1, the fit runs until convergence
 
     def fit_each(
         self,

@@ -47,7 +47,7 @@ class Temperature:
     --------
     >>> import numpy as np
     >>> p = np.array([0.1, 0.1, 0.1, 0.9, 0.9, 0.9])
-    >>> y = np.array([0, 0, 1, 1, 1, 0])  # 1/3 and 2/3 would have been right
+    >>> y = np.array([0, 0, 1, 1, 1, 0])  # calibrated predictions would be 1/3 and 2/3
     >>> Temperature().fit(p, y)(np.array([0.1, 0.5, 0.9])).round(4)
     array([0.3333, 0.5   , 0.6667])
     """

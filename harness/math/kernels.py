@@ -17,7 +17,7 @@ from harness.errors import BadInputError
 from harness.math import beta_sums, near_pairs
 from harness.math.near_pairs import log_normaliser
 
-BLOCK_ENTRIES = 1 << 17  # kernel entries held at a time: 1 MB fits into the cache
+BLOCK_ENTRIES = 1 << 17  # number of kernel entries in memory at a time: 1 MB fits into the cache
 LOG_NEGLIGIBLE = near_pairs.LOG_NEGLIGIBLE
 SAFE_RANGE = near_pairs.SAFE_RANGE
 # popordanoska2024 clips predictions from below at this value, because the kernel needs log p.

@@ -20,7 +20,7 @@ import numpy as np
 from harness.errors import UndefinedError
 from harness.math.notions import one_hot
 
-BLOCK_ENTRIES = 4_000_000  # entries of an n x n matrix held at a time (32 MB)
+BLOCK_ENTRIES = 4_000_000  # number of entries of an n x n matrix in memory at a time (32 MB)
 
 
 @dataclass(frozen=True)
