@@ -21,8 +21,8 @@ class HistogramBinning:
         q(p) = (ones in the bin of p + s) / (samples in the bin of p + k s)
 
     s is the smoothing, and k the number of classes (2 for scalars). An empty bin gives 1/k. For
-    more than two classes, one map q_j per class is fitted on bins of p_j against 1{y = j}, and each
-    row is divided by its sum.
+    more than two classes, one map q_j per class is fitted on bins of p_j against 1{y = j}. Each row
+    is then divided by its sum.
 
     Parameters
     ----------

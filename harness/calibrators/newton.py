@@ -57,9 +57,9 @@ def logistic(
 
         mean log-loss(sigma(x w)) + (w - centre)' penalty (w - centre) / 2
 
-    sigma is the logistic function. `x` (n, d) are the features, `y` (n,) the labels in {0, 1},
-    `centre` is (d,), and `penalty` is (d, d), by default RIDGE times the identity matrix. Steps
-    start at w = 0, where the loss is most curved, so saturated predictions do no harm.
+    sigma is the logistic function. `x` (n, d) are the features, and `y` (n,) the labels in {0, 1}.
+    `centre` has shape (d,). `penalty` has shape (d, d), by default RIDGE times the identity matrix.
+    Steps start at w = 0, where the loss is most curved, so saturated predictions do no harm.
     """
     n = len(y)
     penalty = RIDGE * np.eye(len(centre)) if penalty is None else penalty

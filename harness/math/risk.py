@@ -73,9 +73,10 @@ def risk(u: np.ndarray, products: ResidualGram) -> float:
 
         1 / (n (n - 1)) sum_{i != j} (<u_i, u_j> - h(p_i, p_j))^2     (gruber2025, eq. 20)
 
-    `u` (n, d) holds the residuals at the points of `products`, which holds h in terms of r
-    features. No n x n matrix is stored. Sums over all pairs come from r x r and d x d moments, O(n
-    r (r + d) + r^3), or from blocks of rows if r > n. Fewer than two samples raise UndefinedError.
+    `u` (n, d) holds the residuals at the points of `products`, which describes h by r features.
+    Fewer than two samples raise UndefinedError. No n x n matrix is stored. If r <= n, sums over all
+    pairs come from r x r and d x d moments, O(n r (r + d) + r^3). Otherwise they come from blocks
+    of rows.
     """
     n, r = products.features.shape
     if n < 2:

@@ -261,7 +261,7 @@ class Repository:
         return self.root / "model_predictions" / _stored(dataset) / str(fold)
 
     def missing(self, dataset: str, fold: int) -> list[str]:
-        """Return the names of absent files with validation predictions for a data set and fold."""
+        """Return the names of the validation files that are absent for a data set and fold."""
         folder = self.folder(dataset, fold)
         return [name for name in VALIDATION_FILES if not (folder / name).is_file()]
 
