@@ -1,7 +1,9 @@
-"""Appendix A: predictions 0.3 with probability p and 0.6 otherwise, P(Y = 1) = 0.5 for both.
+"""Appendix A: three calibration errors of a toy model, as functions of one probability.
 
-Exact values against p, the paper's formulas (that of ECE exchanges p and 1 - p), and the effect of
-the estimator's ridge on CKCE.
+The model predicts 0.3 with probability p and 0.6 otherwise. The true probability is always 0.5.
+The figure shows exact values of CKCE, JKCE and ECE, and the formulas that the paper prints for
+them. The paper's formula of ECE exchanges p and 1 - p. The figure also shows the effect of the
+ridge on CKCE.
 """
 
 import numpy as np
@@ -20,12 +22,15 @@ METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE
 
 
 def exact(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the exact values by p and metric."""
+    """Return the exact values, one row per probability p and metric.
+
+    The values come from the diagnostics of the estimator `population`.
+    """
     return _with_p(metrics.by_diagnostic(records, "population", weights="weights"))
 
 
 def printed() -> pd.DataFrame:
-    """Return the paper's formulas at p = 0.05 to 0.95."""
+    """Return the values of the paper's three formulas at 19 values of p from 0.05 to 0.95."""
     p = np.linspace(0.05, 0.95, 19)
     lines = {"CKCE": 0.1 + 0.0 * p, "JKCE": 0.1 * p**2 - 0.04 * p + 0.02, "ECE": 0.4 - 0.2 * p}
     parts = [pd.DataFrame({"p": p, "value": y, "column": name}) for name, y in lines.items()]
@@ -33,18 +38,20 @@ def printed() -> pd.DataFrame:
 
 
 def estimates(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the mean estimates by p, n and metric."""
+    """Return the mean estimates, one row per probability p, sample size n and metric."""
     return items.means(
         _with_p(metrics.values(records, settings, "weights")), ["row", "p", "n", "column"]
     )
 
 
 def _with_p(frame: pd.DataFrame) -> pd.DataFrame:
+    """Add the columns `p` (the first of the weights) and `row`, its name in reported.csv."""
     p = [float(weights[0]) for weights in frame["weights"]]
     return frame.assign(p=p, row=[f"p = {w:.2f}" for w in p])
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw two panels over p: exact values beside the paper's formulas, and CKCE with its ridge."""
     population, means, formulas = exact(records), estimates(records, settings), printed()
     figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):
@@ -96,7 +103,10 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows p: exact values, the paper's ECE formula, CKCE with its ridge, mean estimates."""
+    """Return a table of texts with one row per probability p.
+
+    The columns are exact values, the paper's formula of ECE, CKCE with a ridge, and mean estimates.
+    """
     population, formulas, first = (
         exact(records),
         printed(),
@@ -114,6 +124,9 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     return text_tables.wide(rows, ["p"], "exact; estimates: mean ± standard deviation", first)
 
 
-def reproduced(records, settings):
-    """Return exact values; those at p = 0.05 stand for the paper's three formulas."""
+def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return our exact values for the reported numbers.
+
+    Each of the paper's three formulas is one reported number: its value at p = 0.05.
+    """
     return metrics.answers([items.exact(exact(records), "{row}", "{column}")], records, settings)

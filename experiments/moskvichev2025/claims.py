@@ -1,8 +1,9 @@
-"""Conclusions of the paper as tests on the records of its figures and their twins.
+"""Conclusions of moskvichev2025 as tests on the records of its figures and of their stand-ins.
 
-One threshold is used for 'constant' and 'sensitive': a factor of 1.5 between the largest and the
-smallest value. Trials of one draw are averaged first, so that the values of a test are independent
-draws.
+CLAIMS.md has the data and the threshold of each claim, and says when they were written down. For
+the words "constant" and "sensitive" the threshold is a factor of 1.5 between the largest and the
+smallest value. Estimates that share a draw of the data are averaged first. The values of a test are
+therefore independent.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +45,11 @@ def select(records: pd.DataFrame, experiment: str) -> pd.DataFrame:
 def wide(
     records: pd.DataFrame, estimators: Mapping[str, str] = METRICS
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the values of these estimators by (n, rep), one column per (estimator, problem)."""
+    """Return the estimates as a wide table, and the records that it was made from.
+
+    `estimators` maps the id of an estimator to its estimand. The wide table has one row per (n,
+    rep) and one column per (estimator, problem).
+    """
     fine = items.with_number(records)
     fine = fine[fine["estimand"].eq(fine["estimator"].map(estimators))]
     return fine.pivot_table(
@@ -53,7 +58,7 @@ def wide(
 
 
 def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, Statistic]:
-    """Return {claim: statistic}, without claims that lack records."""
+    """Return {name of a claim: its statistic} of the claims whose records are at hand."""
     parts = {
         "fig2": synthetic_pairs,
         "fig3_offline": networks,
@@ -71,7 +76,10 @@ def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, Statistic
 
 
 def synthetic_pairs(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test Figure 2: which metric tells a calibrated model from one that is not."""
+    """Return the statistics of the claims on Figure 2.
+
+    They ask how often a metric gives a calibrated model a smaller value than a miscalibrated one.
+    """
     values, fine = wide(records)
     right = pd.concat(
         {
@@ -138,7 +146,10 @@ def synthetic_pairs(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def networks(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test Figure 3 on other networks: the order of four models in each trial."""
+    """Return the statistics of the claims on Figure 3, on other networks than the paper's.
+
+    They ask in how many trials a metric has four models in the order of their values on all rows.
+    """
     values, fine = wide(records)
     n = values.index.get_level_values("n")
     full, trials = values[n == n.max()].iloc[0], values[n == n.min()]
@@ -187,12 +198,16 @@ def networks(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def _by_trial(values: pd.DataFrame, orders: Iterable[Any]) -> pd.Series:
-    """Return by trial the share of the sets that are in these orders."""
+    """Return, for each trial, the share of the sets of models that are in the right order.
+
+    `orders` has the right order of each set. `values` has one row per trial and one column per
+    model.
+    """
     return pd.concat([rankings.is_ordered(values, order) for order in orders], axis=1).mean(axis=1)
 
 
 def covariate_shift(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test Figure 4a: population values, which the estimates follow, by location."""
+    """Return the statistics of the claims on Figure 4a, from population values at 41 locations."""
     population = metrics.by_diagnostic(records, "population", **fig4a.SHIFT)
     keys = tuple(population["key"].unique())
     ratio = population.groupby("column")["value"].agg(lambda v: v.max() / v.min())
@@ -227,7 +242,10 @@ def covariate_shift(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def toy(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test Appendix A with the estimator's ridge at n = 1,000."""
+    """Return the statistics of the claims on Appendix A, from exact values of the toy model.
+
+    Where CKCE has a ridge, it is that of n = 1,000.
+    """
     population = appendix_a.exact(records)
     keys = tuple(population["key"].unique())
     ratio = population.groupby("column")["value"].agg(lambda v: v.max() / v.min())
@@ -257,7 +275,10 @@ def toy(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def brightness(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test Figure 4b on digits: two networks of five seeds, eleven changes of brightness."""
+    """Return the statistics of the claims on Figure 4b, from two networks on digits.
+
+    Each network has five seeds, and the images eleven levels of brightness.
+    """
     fine = items.with_number(records, list(fig4b.SHOWN), "canonical")
     parts_of_name = fine["problem"].str.extract(fig4b.NAME)
     fine = fine.assign(
@@ -275,7 +296,7 @@ def brightness(records: pd.DataFrame) -> dict[str, Statistic]:
         first, second = dict.fromkeys(values.columns.get_level_values("network"))
         at_zero = values.xs(0.0, axis=1, level="percent").mean()
         preferred, other = sorted((first, second), key=at_zero.get)
-        # below 0 where the preferred network is better
+        # Negative if the network that is better at 0 % is better here too.
         apart[e] = (values[preferred] - values[other]) / values.mean().mean()
         if e == "ckce":
             why = f"{data}, changes of brightness from -50 % to +50 %; the network that moves more"
@@ -312,9 +333,10 @@ def brightness(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def additional_cells(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims with the additional cells of this experiment.
+    """Return the statistics of two claims from the cells of the experiment of claims itself.
 
-    ECE by the number of intervals on six networks, and JKCE by the number of classes.
+    One is the sensitivity of ECE to the number of intervals, on six networks. The other is the
+    decrease of JKCE with the number of classes.
     """
     estimators = dict.fromkeys(INTERVALS, "l1") | {"skce": "skce"}
     values, fine = wide(records, estimators)

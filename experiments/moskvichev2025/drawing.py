@@ -1,4 +1,4 @@
-"""Marks that only the figures of this paper need."""
+"""Drawing functions that several figures of moskvichev2025 share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from harness.figures.style import COLOURS
 def column_line(
     ax: Axes, frame: pd.DataFrame, column: str, x: str, value: str = "value", **how: Any
 ) -> None:
-    """Draw the rows of one `column` as a line over the column `x`; `how` goes to plot."""
+    """Draw one metric as a line.
+
+    `column` is the name of the metric, as in the column "column" of the frame. `x` and `value` name
+    the columns of the two axes. `how` goes to matplotlib's plot.
+    """
     rows = frame[frame["column"].eq(column)]
     ax.plot(rows[x], rows[value], **how)
 
@@ -23,7 +27,10 @@ def column_line(
 def dots_and_mean(
     ax: Axes, frame: pd.DataFrame, by: str, names: Sequence[str], value: str = "value"
 ) -> None:
-    """Draw the values of every name as a column of dots, with a stroke at their mean."""
+    """Draw the values of each model as a column of dots, with a short line at their mean.
+
+    `names` are the models from left to right. The column `by` of the frame holds the model.
+    """
     for i, name in enumerate(names):
         values, colour = frame.loc[frame[by].eq(name), value], COLOURS[i % len(COLOURS)]
         ax.plot(np.full(len(values), i), values, ".", color=colour, alpha=0.35, markersize=3)
@@ -34,14 +41,16 @@ def dots_and_mean(
 
 
 def histograms(ax: Axes, trials: pd.DataFrame, full: pd.DataFrame, models: Sequence[str]) -> None:
-    """Draw a histogram of the trials per model, and its value on all rows (dashed).
+    """Draw one histogram per model of its estimates, and a dashed line at its value on all rows.
 
     Parameters
     ----------
     ax : Axes
         The panel.
-    trials, full : DataFrame
-        Values of one estimator in the trials and on all rows, with the label `model`.
+    trials : DataFrame
+        Estimates of one estimator, one row per trial and model. Columns: `model`, `value`.
+    full : DataFrame
+        Values of the same estimator on all rows of the data, with the same columns.
     models : sequence of str
         Labels of the models, in the order of their colours.
     """

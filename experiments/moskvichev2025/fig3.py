@@ -1,7 +1,8 @@
-"""Figure 3: estimates of four CIFAR-10 models on 500 of their 10,000 test images, 1,000 times.
+"""Figure 3: estimates of four models on 500 of CIFAR-10's 10,000 test images, in 1,000 trials.
 
-The shares tell how often a metric orders all four as on all images. With several sets of four
-models (settings.ranking.sets) there is a row of panels per set.
+For each metric, the share of trials is counted in which it orders the four models as it does on all
+images. `settings.ranking.sets` may name several sets of four models. Each set has its own row of
+panels.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,10 @@ SHARES = {ALL: "all four in order", FIRST: "marginal model first"}
 
 
 def named_sets(records: pd.DataFrame, settings: Settings) -> dict[str, Sequence[str]]:
-    """Return {prefix of a row's name: problem ids}: 'set A: ', or '' for a single set."""
+    """Return {prefix: ids of the models} of the sets of models.
+
+    The prefix begins the names of rows, as in 'set A: all in order'. It is empty for a single set.
+    """
     several = settings.ranking.sets
     return {
         f"{name}: " if several else "": models
@@ -42,10 +46,16 @@ def named_sets(records: pd.DataFrame, settings: Settings) -> dict[str, Sequence[
 
 
 def scored(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return shares of trials in two orders, with the columns `row`, `share_of` and `of_set`.
+    """Return the shares of trials in which a metric has the models in order.
 
-    ALL: all models of a set are ordered as on all rows. FIRST: the marginal model is before all
-    networks.
+    There are two kinds of order. For ALL, all models of a set are ordered as on all rows. For
+    FIRST, the marginal model has a smaller estimate than every network.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `rankings.numbers`, and `row` (the name in reported.csv), `share_of` (ALL or
+        FIRST) and `of_set` (the prefix from `named_sets`).
     """
     trials, full = rankings.split(records, settings)
     orders = {}
@@ -67,15 +77,15 @@ def scored(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def values_of_parts(records: pd.DataFrame, settings: Settings) -> list[pd.DataFrame]:
-    """Return the values of the trials, and those on all rows."""
+    """Return two frames: the estimates of the trials, and the values on all rows."""
     return [metrics.values(part, settings) for part in rankings.split(records, settings)]
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw a row of panels per set.
+    """Draw one row of panels per set of models.
 
-    The first panels show the distributions of the estimates on 500 rows and, dashed, the values on
-    all rows, by metric. The last shows the shares of trials, with the paper's.
+    One panel per metric shows the distribution of its estimates on 500 rows. Dashed lines mark the
+    values on all rows. The last panel shows the shares of trials, and the paper's shares.
     """
     trials, full = values_of_parts(records, settings)
     if not len(trials):
@@ -115,7 +125,10 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def _shares(ax: Axes, shares: pd.DataFrame, settings: Settings, columns: Sequence[str]) -> None:
-    """Draw the shares of one set, and (open) the paper's shares of its own networks."""
+    """Draw the shares of one set of models, and the paper's shares of its networks as open marks.
+
+    `columns` are the names of the metrics, from top to bottom.
+    """
     theirs = items.printed(settings, "fig3")
     theirs = theirs[theirs["row"].eq(ALL)]
     for i, (share, text) in enumerate(SHARES.items()):
@@ -132,12 +145,14 @@ def _shares(ax: Axes, shares: pd.DataFrame, settings: Settings, columns: Sequenc
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return shares of trials with the paper's, then values by model and metric.
+    """Return a table of texts with one column per metric.
 
-    Values are those on all rows, and mean ± standard deviation over the trials.
+    The first rows are shares of trials, ours and the paper's. Two rows per model follow: the value
+    on all rows, and mean ± standard deviation over the trials.
     """
 
     def share(r: Any) -> str:
+        """Return the share with its interval and the number of trials without a number."""
         return rankings.entry(r) + (f", {r.incomplete} without a number" if r.incomplete else "")
 
     rows = text_tables.entries(
@@ -171,9 +186,10 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return shares, means and values on all rows.
+    """Return our shares, mean estimates, and values on all rows for the reported numbers.
 
-    For other networks (settings.reasons["networks"]) the paper's numbers only get the reason.
+    If `settings.reasons["networks"]` is set, our networks differ from the paper's. Its printed
+    numbers then get that reason instead of a number of ours.
     """
     trials, full = values_of_parts(records, settings)
     full = full.assign(rank=full.groupby("column")["value"].rank(method="first"))

@@ -1,7 +1,9 @@
-"""Figure 4a: metrics while only the law of the inputs moves.
+"""Figure 4a: CKCE, JKCE and ECE of one binary model while the law of its inputs moves.
 
-x ~ N(alpha, 0.25^2) on [-1, 1]; P(Y = 1 given x) and the model are fixed. The other panels show why
-CKCE is flat: because of the ridge, without which it has no finite value.
+The input x is normal with mean alpha and standard deviation 0.25, truncated to [-1, 1]. The model
+and P(Y = 1 given x) are fixed. Further panels show that CKCE is flat because of its ridge: the
+limit without a ridge is infinite. No value of the paper's figure is at hand, so the estimates of an
+independent second implementation stand beside ours.
 """
 
 import re
@@ -22,7 +24,7 @@ from harness.figures.style import COLOURS
 
 from . import drawing, metrics
 
-METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: its limit}
+METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: population value}
 SHIFT = {
     "alpha": "location",
     "scale": "scale",
@@ -39,7 +41,10 @@ SYMBOLS = {
 def curves(
     records: pd.DataFrame, settings: Settings
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return population values, mean estimates and single estimates, by alpha and column."""
+    """Return three frames over alpha: population values, mean estimates, and single estimates.
+
+    The column `alpha` is the location of the inputs. The column `column` names the metric.
+    """
     frame = (
         metrics.values(records, settings, "location")
         .rename(columns={"location": "alpha"})
@@ -53,6 +58,10 @@ def curves(
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
+    """Draw four panels: the setting, the metrics over alpha, and CKCE by its ridge twice.
+
+    The lower panels show population values and estimates of CKCE for several ridges and bandwidths.
+    """
     population, means, frame = curves(records, settings)
     if not len(frame):
         return panels.nothing()
@@ -111,16 +120,17 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def _symbols(name: str) -> str:
-    """Return a name with ridge and gamma as mathematical symbols."""
+    """Return the name of a variant with mathematical symbols for the ridge and the bandwidth."""
     return SYMBOLS.get(
         name, re.sub(r"^ridge", r"$\\lambda$ =", re.sub(r"^gamma", r"$\\gamma$ =", name))
     )
 
 
 def _setting(ax: Axes, population: pd.DataFrame) -> None:
-    """Draw the two functions of x, and the law of x at three locations.
+    """Draw the model, the true probability, and the density of x at three locations.
 
-    The parameters are those that all problems share.
+    The slopes and the standard deviation come from the first row of `population`, because all
+    problems share them.
     """
     ax.set(
         title="the setting: only the law of $x$ moves",
@@ -146,9 +156,10 @@ def _setting(ax: Axes, population: pd.DataFrame) -> None:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows by metric: smallest and largest value over alpha, and their ratio.
+    """Return a table of texts with the smallest and the largest value of each metric over alpha.
 
-    They are for the mean estimates and for the population.
+    The first rows are mean estimates, the others population values. The last columns are the ratio
+    of both values, and the standard deviation of one draw in percent of the mean.
     """
     population, means, _ = curves(records, settings)
     rows = {}
@@ -169,7 +180,10 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return mean estimates, or population values for items named '..._population'."""
+    """Return our numbers for the reported ones.
+
+    Reported items named '..._population' get population values, the others mean estimates.
+    """
     population, means, _ = curves(records, settings)
     row = "alpha = {alpha:+.2f}"
     exact, estimated = (

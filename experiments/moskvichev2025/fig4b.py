@@ -1,10 +1,11 @@
 """Figure 4b: CKCE and JKCE of two networks on the same images, made darker and brighter.
 
-Problems are files named
+Each problem is a file of predictions, of one network at one level of brightness:
 
     <family>/<network>[_seed<s>]_brightness<percent>
 
-(tools/stand_ins: imagenet_brightness, digits_networks).
+The modules imagenet_brightness and digits_networks in tools/stand_ins make these files. The paper's
+networks and images are those of ImageNet. The digits stand in for them.
 """
 
 from typing import Any
@@ -23,12 +24,19 @@ from . import metrics
 NAME = r"^[^/]+/(?P<network>.+?)(?:_seed(?P<seed>\d+))?_brightness(?P<percent>[+-]\d+)$"
 COUNTED = "smaller than the others at"
 SHOWN, BY = {"ckce": "CKCE", "skce": "JKCE"}, ("network", "percent")
+STAND_INS = (
+    "Fully connected networks on digits: they say nothing of the paper's ResNet and ViT on ImageNet"
+)
 
 
 def measured(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return means over the seeds by title, network and percent, in the order of the labels.
+    """Return the mean over the seeds of each network at each level of brightness.
 
-    The standard error is NaN for one seed.
+    Returns
+    -------
+    DataFrame
+        Columns `title` (CKCE or JKCE), `network`, `percent` (change of brightness), `mean`, `se`
+        and `reps` (the number of seeds). `se` is NaN for one seed.
     """
     fine = items.with_number(records, list(SHOWN), "canonical")
     parts = fine["problem"].str.extract(NAME)
@@ -45,7 +53,10 @@ def measured(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw CKCE (left) and JKCE (right), each on its own scale from 0."""
+    """Draw CKCE on the left and JKCE on the right, each on a scale of its own that contains 0.
+
+    If stand-ins were judged, the legend says so.
+    """
     lines = measured(records, settings)
     if not len(lines):
         return panels.nothing("there are no predictions to draw; the page says how to get them")
@@ -62,15 +73,17 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
         ax.axvline(0.0, color="0.45", linewidth=0.8, linestyle=":", zorder=0)
         ax.set(xlabel="change of brightness (%)", ylabel=title)
         ax.set_ylim(min(0.0, 1.1 * mine["mean"].min()), None)
-    panels.legend(figure, axes[0])
+    stand_ins = {"title": STAND_INS, "title_fontsize": 7} if settings.reasons.get("data") else {}
+    panels.legend(figure, axes[0], **stand_ins)
     return figure
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows (estimator, network): values at the darkest, unchanged and brightest images.
+    """Return a table of texts with one row per estimator and network.
 
-    The last columns are the largest over the smallest value, and the number of levels at which the
-    network has the smallest value.
+    The first columns are the values of the darkest, the unchanged and the brightest images. Then
+    come the ratio of the largest to the smallest value over the levels, and the number of levels at
+    which the network has the smaller value.
     """
 
     def entry(r: Any) -> str:
@@ -100,7 +113,10 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Count the levels at which the paper's better network has the smaller value."""
+    """Return at how many levels of brightness the first network has the smaller mean.
+
+    In the paper's own experiment the first network is the ViT, which the paper reports as better.
+    """
     lines = measured(records, settings)
     printed = items.printed(settings)[["item", "row", "column"]]
     mine = [lines[lines["title"].eq(column)] for column in printed["column"]]

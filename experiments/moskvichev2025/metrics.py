@@ -1,7 +1,9 @@
-"""Helpers for the items: one value per estimator, and reasons for missing numbers.
+"""Helpers that the figures and tables of moskvichev2025 share.
 
-CKCE, JKCE (the unbiased SKCE of the same kernel) and ECE (three intervals per class, L1) have one
-estimand each, so an estimator identifies its value.
+The paper has three metrics. CKCE is its conditional kernel calibration error. JKCE is the joint
+kernel calibration error, here the unbiased SKCE with the same kernel. ECE is the binned L1 error of
+whole vectors, with three intervals per class. An estimator of one metric has a single estimand, so
+the name of the estimator identifies its value.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,9 +18,10 @@ NO_METRICS = ("bins", "population")  # estimators whose values are drawn but are
 
 
 def values(records: pd.DataFrame, settings: Settings, *parameters: str) -> pd.DataFrame:
-    """Return records with a number, one estimand per estimator.
+    """Return the records that hold an estimate of a metric, with one estimand per estimator.
 
-    Columns `model` and `column` are labels; `parameters` of the problems are added.
+    The columns `model` and `column` are added: the labels of the problem and of the estimator.
+    `parameters` are names of parameters of the problems; each becomes a column.
     """
     fine = items.with_number(records)
     numbers = rankings.one_estimand(fine[~fine["estimator"].isin(NO_METRICS)], settings)
@@ -34,10 +37,18 @@ def answers(
     settings: Settings,
     whys: Mapping[str, str | None] | None = None,
 ) -> pd.DataFrame:
-    """Return our numbers for `compare`.
+    """Return our numbers, or a reason, for every reported number of `settings.compare`.
 
-    settings.reasons["data"] is the reason why their data differ from the paper's. A reported number
-    without one of ours gets the reason whys[row], or that of a cell without a number.
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        Our numbers, each frame from `items.numbers` or `items.exact`.
+    records : DataFrame
+        All records of the experiment. The first one without a number gives the default reason.
+    settings : Settings
+        `settings.reasons["data"]`, if set, says why our data differ from the paper's.
+    whys : mapping, optional
+        {row of reported.csv: the reason why we have no number for it}.
     """
     default = items.first_reason(records)
     ours = items.together(*frames).assign(why=settings.reasons.get("data"))
@@ -45,10 +56,22 @@ def answers(
 
 
 def by_diagnostic(records: pd.DataFrame, estimator: str, **columns: str) -> pd.DataFrame:
-    """Return the diagnostics of one estimator at the largest n, one row per problem and diagnostic.
+    """Return the diagnostics of one estimator as a long table, at the largest sample size.
 
-    `columns` is {column: parameter of the problem}. The columns of the result are these, key (of
-    the cell), column (the name of the diagnostic) and value; rows are in the order of the first.
+    Parameters
+    ----------
+    records : DataFrame
+        Records of the experiment.
+    estimator : str
+        The id of the estimator.
+    **columns : str
+        {name of a new column: parameter of the problem that it holds}.
+
+    Returns
+    -------
+    DataFrame
+        One row per problem and diagnostic, sorted by the first of the new columns. Further columns:
+        `key` of the cell, `column` (the name of the diagnostic) and `value`.
     """
     rows = items.with_number(records[records["estimator"].eq(estimator)])
     rows = rows[rows["n"].eq(rows["n"].max())].drop_duplicates("problem")
@@ -61,7 +84,10 @@ def by_diagnostic(records: pd.DataFrame, estimator: str, **columns: str) -> pd.D
 
 
 def extremes(frame: pd.DataFrame, value: str, place: str) -> dict[str, str]:
-    """Return a row of a table: smallest and largest `value`, their `place`, and their ratio.
+    """Return the smallest and the largest value of a curve as texts of a table's row.
+
+    `value` and `place` name the columns of the frame with the values and with their x coordinates.
+    The ratio of both values is a dash unless the smallest one is positive.
 
     >>> import pandas as pd
     >>> extremes(pd.DataFrame({"x": [-1.0, 1.0], "mean": [0.1, 0.3]}), "mean", "x")
@@ -79,10 +105,11 @@ def extremes(frame: pd.DataFrame, value: str, place: str) -> dict[str, str]:
 
 
 def times_smallest(frame: pd.DataFrame, name: str, by: str, place: str, value: str = "mean") -> int:
-    """Count the places at which one series has a smaller value than every other.
+    """Count the x coordinates at which the curve `name` is below all other curves.
 
-    The column `by` identifies the series. A place where one of them has no value does not count;
-    0 without other series.
+    The column `by` holds the names of the curves, `place` the x coordinates, and `value` the
+    values. An x coordinate at which some curve has no value does not count. The count is 0 if there
+    is no other curve.
     """
     wide = frame.pivot(index=place, columns=by, values=value).dropna()
     if wide.shape[1] < 2:
