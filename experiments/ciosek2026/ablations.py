@@ -1,8 +1,9 @@
-"""Power of the coverage tests: bounds computed again with one term left out.
+"""Coverage of the bounds with one of their terms left out.
 
-The problems were made to break the bounds. A bound adds worst cases, so on most problems most terms
-can be left out without a miss. A term counts as detected if the bound without it covers less than
-1 - delta - 3 standard errors.
+It shows which errors in a bound a test of coverage can detect. A bound is a sum of worst cases, so
+on most problems it still covers the true error without most of its terms. The problems here were
+made to break the bounds. A term counts as detected if the coverage without it is below 1 - delta by
+more than three standard errors, for a bound of level 1 - delta.
 """
 
 import pandas as pd
@@ -18,7 +19,7 @@ from .terms import VARIANTS
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw a coverage_plot.variants_panel per problem, at the largest n."""
+    """Draw one `coverage_plot.variants_panel` per problem, at the largest sample size."""
     frame = coverage_plot.without_terms(records)
     frame = frame[frame["n"].eq(frame["n"].max())]
     names = {
@@ -41,10 +42,10 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return coverage with all terms and without each, and the detected terms.
+    """Return a table of texts: the coverage with all terms and without each, and detected terms.
 
-    Rows are (problem, bound, n, level). The last rows have the lowest coverage over all problems,
-    by bound.
+    There is one row per problem, bound, sample size and level. The last rows have the lowest
+    coverage of each bound over all problems.
     """
     frame, rows = bounds.with_names(coverage_plot.without_terms(records), settings), {}
     for (function, bound, n, level), part in frame.groupby(
@@ -66,9 +67,10 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return coverages, rows '<problem id>, n = <n>, level <level>'.
+    """Return our coverages for the reported numbers.
 
-    Columns are '<estimator id>, <variant>'. The transfer alone is also at level 0.5.
+    Rows are named '<problem id>, n = <n>, level <level>' and columns '<estimator id>, <variant>'.
+    The variant with the transfer alone is also computed at level 0.5.
     """
     names = (
         ["problem", "estimator", "variant"],

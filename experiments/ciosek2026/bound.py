@@ -1,7 +1,8 @@
-"""Certified bound on perturbed predictions against n, h = 2^-6.
+"""Certified upper bounds on the error of perturbed predictions, against the sample size n.
 
-The paper reports about 0.02 at n = 10^7 on its real data sets. E|S - S0| (`mean_shift`) bounds the
-change of the error by the perturbation; it is at most 4 G / pi h = 1.166 h.
+The width of the perturbation is h = 2^-6. The summary of the paper reports a bound of about 0.02 at
+n = 10^7 on real data sets. The perturbation moves a score S0 to S and changes the calibration error
+by at most the mean shift E|S - S0| (estimator `mean_shift`), which is at most 1.166 h.
 """
 
 import numpy as np
@@ -21,9 +22,10 @@ LEVEL = 0.02  # of the bound that the paper reaches at n = LAST_N
 
 
 def measured(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the numbers of the bounds, and E|S - S0| (`value`) and `h` by problem.
+    """Return two frames: the records of the bounds, and the mean shift of each problem.
 
-    The last two are NaN if a problem does not know them.
+    The second frame is indexed by problem. Its columns are `value`, the mean shift E|S - S0|, and
+    `h`, the width of the perturbation. Both are NaN if the problem does not know them.
     """
     frame = bounds.measured(records)
     shift = frame[frame["estimator"].eq(SHIFT)].drop_duplicates("problem").set_index("problem")
@@ -36,10 +38,10 @@ def measured(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw one panel per problem: mean bounds against n (log-log).
+    """Draw one panel per problem with mean bounds against n, on logarithmic axes.
 
-    Bounds of 0 are on the lower edge. Dashed: the true value, if known. Dotted: E|S - S0|. The
-    paper's 0.02 is at 10^7.
+    A bound of 0 is drawn on the lower edge. A dashed line is the true error, if it is known. A
+    dotted line is the mean shift E|S - S0|. A diamond at n = 10^7 is the paper's 0.02.
     """
     frame, moved = measured(records)
     means = items.means(frame, ["problem", "estimator", "n"])
@@ -89,7 +91,11 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows (problem, bound): mean bound at every n, true value, h, E|S - S0| and 1.166 h."""
+    """Return a table of texts with one row per problem and bound.
+
+    The columns are the mean bound at each n, the true error, the width h, the mean shift E|S - S0|
+    and its upper bound 1.166 h.
+    """
     frame, moved = measured(records)
     means = bounds.with_names(
         items.means(frame, ["problem", "estimator", "truth", "n"]).sort_values("n"), settings
@@ -110,9 +116,9 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the paper-style bound at n = 10^7, and the samples needed for 0.02.
+    """Return the bound of PAPER_STYLE at n = 10^7, and the samples that a bound of 0.02 needs.
 
-    Both are of other predictions and therefore not judged.
+    Both belong to other predictions than the paper's, so they are not judged.
     """
     frame, why = measured(records)[0], settings.reasons["data"]
     frame = frame[frame["estimator"].eq(PAPER_STYLE)]
@@ -135,9 +141,10 @@ def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def samples_needed(frame: pd.DataFrame) -> pd.Series:
-    """Return by problem the n at which the mean bound is `LEVEL`.
+    """Return, for each problem, the sample size n at which the mean bound is LEVEL.
 
-    It is interpolated linearly in the logarithms; NaN if the level is not reached.
+    It is interpolated linearly in the logarithms of n and of the bound. It is NaN if no mean bound
+    is below LEVEL, or none is above it.
     """
     sizes = {}
     for problem, part in (

@@ -1,8 +1,9 @@
-"""Conclusions of the paper as tests on our functions, networks and tables.
+"""Conclusions of ciosek2026 as tests on our functions, networks and tables.
 
-The paper's functions and networks are not available. A claim on several functions, sizes or
-networks is tested on the worst of them. Their intervals hold for all of them at once
-(claims.among), because the worst of many is extreme by chance as well.
+Only a summary of the paper was at hand, so its functions and networks are not ours. CLAIMS.md has
+the data and the threshold of each claim. A claim on several functions, sizes or networks is tested
+on the worst of them. The worst of many is extreme by chance as well, so the intervals hold for all
+of them at once (`claims.among`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from harness.configure.settings import Settings
 from harness.evaluation import claims, items
 from harness.evaluation.claims import Statistic
 from harness.figures import claims_plot
+from harness.math import gaussian_noise, sech_noise
 
 from . import bound, convergence, ece, perturbation, rates
 
@@ -26,13 +28,18 @@ FOUR = tuple(f"{name}_perturbed" for name in convergence.THE_FOUR)
 FOURTH, FIRST_THREE = "score_waves", ("score_sine", "score_sigmoid", "score_steps")
 CALIBRATED = ("score_calibrated_perturbed", "score_saturated_perturbed")
 SMALL, LONG, LARGE = 1000, 100_000, 1_000_000
+NO_TRAINING = (
+    "needs the training of BERT or a ViT with and without the perturbation; on networks as small "
+    "as ours the loss is most of the work, so their seconds would say nothing about the sentence"
+)
 
 
 def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, claims.Statistic]:
-    """Return {claim: statistic}."""
+    """Return {name of a claim: its statistic}."""
     fine = items.with_number(records)
 
     def select(*names: str) -> pd.DataFrame:
+        """Return the records of these experiments."""
         return fine[fine["experiment"].isin(names)]
 
     rising = select("ciosek2026_convergence")
@@ -46,6 +53,7 @@ def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, claims.St
             2,
             "the least upper bound is 1/2, a third of the paper's constant",
         ),
+        "sech noise has the smaller slope": slope_ratio(perturbation.CLAIMED),
         **claims_on_bounds(rising[rising["problem"].isin(FOUR) & rising["estimator"].isin(PAPERS)]),
         **claims_on_ece(ece.estimates(select("ciosek2026_ece"))),
         **claims_on_auroc(select("ciosek2026_perturbation")),
@@ -66,9 +74,7 @@ def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, claims.St
             "simulated scores; above 0.025 is more than what rounds to 0.02",
         ),
         **claims_on_run_time(select("ciosek2026_study")),
-        "training with the perturbation is cheap": claims.untested(
-            "needs training times of networks with and without the perturbation; no record has them"
-        ),
+        "training with the perturbation is cheap": claims.untested(NO_TRAINING),
     }
 
 
@@ -76,9 +82,10 @@ render, table, summary, reproduced = claims_plot.item_functions(statistics)
 
 
 def claims_on_run_time(frame: pd.DataFrame) -> dict[str, Statistic]:
-    """Test the growth of CPU seconds: log-log slopes in n, one per sample, averaged over functions.
+    """Return the statistics of the claims on run time, from the log-log slope of CPU seconds in n.
 
-    n log n has the slope 1 + 1 / log n, which is 1.09 at n = 10^5 and 1.06 at n = 10^7.
+    Each sample has one slope; its seconds are averaged over the functions first. A time that grows
+    as n log n has the slope 1 + 1 / log n. That is 1.09 at n = 10^5 and 1.06 at n = 10^7.
     """
     late = frame[frame["n"].ge(LONG)].drop_duplicates("key")
     slopes, keys = {}, {}
@@ -105,10 +112,21 @@ def claims_on_run_time(frame: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def derivative(weights: list[float], outcomes: list[float], order: int, why: str) -> Statistic:
-    """Return the largest derivative of eta near a score, in units of h, to about 1e-6.
+    """Return the largest derivative of eta(s) = E[Y | score s] for laws on three original scores.
 
-    It is computed by central differences. Three original scores lie d h below, at and d h above the
-    score, with d up to 3. `weights` are their probabilities given the score.
+    The unit of s is the width h. The original scores lie d h below a score, at it, and d h above
+    it, for 26 values of d from 0.5 to 3. Derivatives are central differences, right to about 1e-6.
+
+    Parameters
+    ----------
+    weights : list of float
+        Probabilities of the three original scores, given the score in the middle.
+    outcomes : list of float
+        E[Y | original score] for each of them.
+    order : int
+        1 for the first derivative, 2 for the second.
+    why : str
+        What the page says about the statistic.
     """
     x, step, most = np.linspace(-1.0, 1.0, 401)[:, None], 1e-3, 0.0
     for d in np.linspace(0.5, 3.0, 26):
@@ -125,15 +143,31 @@ def derivative(weights: list[float], outcomes: list[float], order: int, why: str
     return claims.exact(most, 1e-6, (), claims.OURS, f"original scores up to 3 h away; {why}")
 
 
+def slope_ratio(h: float) -> Statistic:
+    """Return the least upper bound of |eta'| under sech noise over that under Gaussian noise.
+
+    The Gaussian scale is such that both noises have the same upper bound of the mean shift of a
+    score. `h` is the width of the sech noise.
+    """
+    scale = sech_noise.shift_bound(h) / gaussian_noise.shift_bound(1.0)
+    sech, gaussian = sech_noise.slope_bound(h), gaussian_noise.slope_bound(scale)
+    why = f"{sech:.3g} against {gaussian:.3g}, where the Gaussian scale is {scale:.3g}"
+    return claims.exact(sech / gaussian, 0.0, (), claims.OURS, why)
+
+
 def _eta(
     x: np.ndarray, places: np.ndarray, weights: np.ndarray, outcomes: list[float]
 ) -> np.ndarray:
+    """Return E[Y | score x] for original scores at `places`, with all lengths in units of h.
+
+    `weights` are proportional to the probabilities of the original scores.
+    """
     mass = weights / np.cosh(x - places)
     return mass @ outcomes / mass.sum(axis=1)
 
 
 def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims on the paper's three bounds on the four functions."""
+    """Return the statistics of the claims on the paper's three bounds, on four functions."""
     names = [
         "NW is tightest",
         "NW is several times tighter than Lip+Bkt",
@@ -205,9 +239,19 @@ def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def _worst(rows: list[dict[str, Any]], by: str, sign: int, more: str = "") -> Statistic:
-    """Test the largest (`sign` 1) or smallest (-1) of several numbers with errors `se`.
+    """Return the largest of several numbers as a statistic, or the smallest.
 
-    Student's t is used for rows with `reps`. The intervals hold for all rows at once.
+    Parameters
+    ----------
+    rows : list of dict
+        Each has the number in `by`, its standard error `se`, `keys` of cells, and `where`, a text
+        that says what the number belongs to. With `reps`, the interval is that of Student's t.
+    by : str
+        The key of the number.
+    sign : int
+        1 for the largest number, -1 for the smallest.
+    more : str
+        Text that is added to what the page says.
     """
     rows = [row for row in rows if not np.isnan([row[by], row["se"]]).any()]
     if not rows:
@@ -226,7 +270,7 @@ def _worst(rows: list[dict[str, Any]], by: str, sign: int, more: str = "") -> St
 
 
 def claims_on_ece(frame: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims on the binned estimates on the unperturbed functions."""
+    """Return the statistics of the claims on binned ECE, on functions without perturbation."""
     at_end = frame[frame["n"].eq(LARGE) & frame["problem"].isin((FOURTH, *FIRST_THREE))]
     fixed = at_end[at_end["estimator"].eq(ece.FIXED)]
     below = fixed["value"].lt(fixed["truth"])
@@ -258,7 +302,10 @@ def claims_on_ece(frame: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def _not_closer(frame: pd.DataFrame, estimator: str) -> Statistic:
-    """Compare the distance of the mean estimate from the truth at LARGE and at SMALL, on FOURTH."""
+    """Return how much the error of the mean estimate grows from n = SMALL to n = LARGE.
+
+    The function is FOURTH. The error is the distance from the true value.
+    """
     mine = frame[
         frame["problem"].eq(FOURTH)
         & frame["estimator"].eq(estimator)
@@ -278,7 +325,7 @@ def _not_closer(frame: pd.DataFrame, estimator: str) -> Statistic:
 
 
 def claims_on_auroc(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Test claims on the cost of the perturbation."""
+    """Return the statistics of the claims on the decrease of the AUROC by the perturbation."""
     frame = perturbation.curves(records)
     claimed = frame[frame["h"].eq(perturbation.CLAIMED)]
 
@@ -290,7 +337,10 @@ def claims_on_auroc(records: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def _end(part: pd.DataFrame, sign: int) -> Statistic:
-    """Test the largest (`sign` 1) or smallest (-1) mean decrease, over classes, tables or seeds."""
+    """Return the largest mean decrease of the AUROC (`sign` 1), or the smallest (`sign` -1).
+
+    Each row of `part` is a mean over classes, tables or seeds. Rows of one member are ignored.
+    """
     part = part[part["members"].gt(1)]
     if not len(part):
         return claims.untested(
@@ -312,7 +362,11 @@ def extreme(
     n: int,
     why: str,
 ) -> Statistic:
-    """Choose the largest or smallest (`choose`) of the mean estimates of these problems at n."""
+    """Return the mean estimate at n of the problem where it is largest, or smallest.
+
+    `choose` is `claims.largest` or `claims.smallest`. Without records of every problem, the result
+    is a claim that is not tested.
+    """
     frame = frame[
         frame["estimator"].eq(estimator) & frame["n"].eq(n) & frame["problem"].isin(problems)
     ]

@@ -1,7 +1,8 @@
-"""Certified bounds against n on functions with a known calibration error.
+"""Certified upper bounds against the sample size n, on functions with a known calibration error.
 
-The items show the distance above the truth and its rate. The paper prints the range of log-log
-slopes over four functions that are not known.
+The figure and the table show the distance of a bound from the true error (CE), and the rate at
+which it falls. The summary of the paper prints the range of log-log slopes over four functions. It
+does not say which functions, so ours are others.
 """
 
 from collections.abc import Sequence
@@ -23,10 +24,11 @@ ENDS, THEORY = ("slope, steepest", "slope, flattest"), "slope, theory"
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw one panel per function: mean of bound - CE against n.
+    """Draw one panel per function with the mean of bound - CE against n, and a panel of slopes.
 
-    A cross marks a vacuous bound (1). Grey: the paper's rate -1/3. Below: the slopes of the paper's
-    three bounds on every function, over the printed range.
+    A cross marks a size at which the bound is 1 on some sample. A grey line has the paper's rate,
+    the slope -1/3. The lowest panel shows the slopes of the paper's three bounds on each function,
+    over the printed ranges.
     """
     frame = bounds.measured(records)
     looks = bounds.looks(frame[frame["kind"].eq("upper")], settings)
@@ -40,9 +42,10 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
             .agg({"excess": "mean", "vacuous": "any"})
             .query("vacuous")["excess"]
         )
-        ax.plot(
-            vacuous.index.get_level_values("n"), vacuous, "x", color="0.2", markersize=6, zorder=4
-        )
+        cross = {"color": "0.2", "markersize": 6, "zorder": 4}
+        if len(vacuous):
+            cross["label"] = "bound is 1"
+        ax.plot(vacuous.index.get_level_values("n"), vacuous, "x", **cross)
         drawing.guide(ax, drawn, "excess", -1 / 3, "slope $-1/3$")
         truth = frame.loc[frame["problem"].eq(problem), "truth"].dropna().head(1)
         text = bounds.function(problem, settings).removesuffix(", perturbed")
@@ -70,7 +73,10 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def slopes_panel(ax: Axes, records: pd.DataFrame, settings: Settings, names: Sequence[str]) -> None:
-    """Draw the slopes of the paper's three bounds over the printed ranges (open bars)."""
+    """Draw the slopes of the paper's three bounds, and the printed ranges as open bars.
+
+    `names` are the ids of the functions, in the order of their markers.
+    """
     fits = rates.excess_slopes(items.with_number(records, "l1")).dropna(subset="slope")
     ours = [estimator for estimator in bounds.ESTIMATORS["paper"].dropna().index]
     for y, estimator in enumerate(ours):
@@ -120,9 +126,11 @@ def reported_theory(name: str) -> float:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return slopes and mean bounds by function and bound.
+    """Return a table of texts with one row per function and bound.
 
-    Slopes: over all n, over the first and the last decade, in theory, and the paper's range.
+    The columns are slopes and mean bounds. There is a slope over all n, over the first decade, over
+    the last decade, and in theory. The paper's range stands beside them, with the verdict inside,
+    steeper or flatter.
     """
     means, rows = (
         bounds.with_names(items.evaluated(records, settings, "l1").sort_values("n"), settings),
@@ -145,7 +153,10 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def paper_range(estimator: str) -> tuple[float, float]:
-    """Return the (steepest, flattest) slope of the paper's bound of that form; NaN without one."""
+    """Return the steepest and the flattest slope that the paper prints for the bound.
+
+    Both are NaN if the estimator is not one of the paper's three bounds.
+    """
     printed = reproduction.reported("ciosek2026", ["slopes"]).set_index(["row", "column"])["value"]
     name = bounds.lookup(estimator, "paper")
     low, high = (float(printed.get((name, end), np.nan)) for end in ENDS)
@@ -153,7 +164,10 @@ def paper_range(estimator: str) -> tuple[float, float]:
 
 
 def verdict(slope: float, estimator: str) -> str:
-    """Return inside, steeper or flatter than the paper's range; a dash without slope or range."""
+    """Return "inside", "steeper" or "flatter", comparing a slope with the paper's range.
+
+    Without a slope or a range, return a dash.
+    """
     low, high = paper_range(estimator)
     if pd.isna(slope) or pd.isna(low):
         return "–"
@@ -163,10 +177,10 @@ def verdict(slope: float, estimator: str) -> str:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return slopes next to the paper's, and the mean bounds.
+    """Return our slopes and mean bounds for the reported numbers.
 
-    The steepest and flattest slope over THE_FOUR are of other functions than the paper's. Their
-    mean over the last decade is compared with the exponents of the theory.
+    The steepest and the flattest slope are taken over THE_FOUR, which are not the paper's
+    functions. The mean slope over the last decade stands beside the exponents of the theory.
     """
     fits = (
         rates.excess_slopes(items.with_number(records, "l1"))

@@ -1,4 +1,7 @@
-"""Costs of the cells of an experiment: figure and table of their seconds."""
+"""Figure and table rows of the CPU seconds that an experiment took.
+
+A cell is one estimator on one sample. Its record holds its CPU seconds.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Look = Mapping[str, Any]
 
 
 def cells(records: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per cell that gave a number."""
+    """Return one record per cell that has an estimate."""
     return items.with_number(records).drop_duplicates("key")
 
 
@@ -28,7 +31,7 @@ def figure(
     problems: str,
     lines: Iterable[tuple[float, Look]] = (),
 ) -> Figure:
-    """Draw CPU seconds of a cell against n (left) and of all cells by estimator (right).
+    """Draw the mean CPU seconds of a cell against n, and the sum over all cells per estimator.
 
     Parameters
     ----------
@@ -37,11 +40,11 @@ def figure(
     looks : mapping
         {id of an estimator: its label, colour, marker and line}, in the order of the bars.
     total : str
-        Name of the bar of the sum, which is absent for one estimator.
+        Name of the bar with the sum over all estimators. There is no such bar for one estimator.
     problems : str
-        Plural noun for the problems, such as 'functions'.
+        Plural noun for the problems, such as "functions".
     lines : iterable of (seconds, look)
-        Vertical lines; none for seconds of NaN.
+        Vertical lines in the right panel, and their styles. Seconds of NaN draw no line.
     """
     if not len(rows):
         return panels.nothing()
@@ -71,7 +74,10 @@ def figure(
 
 
 def row(part: pd.DataFrame, column: str = "cpu_seconds", share: float = 1.0) -> dict[str, str]:
-    """Return a row of a table: seconds of these cells, times `share`, at every n and in total."""
+    """Return the seconds of some cells as texts of a table's row: for each n, and in total.
+
+    `column` names the column of seconds in the frame. All seconds are multiplied by `share`.
+    """
     by = part.groupby("n")[column].sum() * share
     return {f"n = {n:,}": f"{seconds:.3g}" for n, seconds in by.items()} | {
         "all n": f"{by.sum():.3g}"

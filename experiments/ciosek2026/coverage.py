@@ -1,7 +1,7 @@
-"""Coverage of the true value by certified bounds and intervals.
+"""Share of samples on which certified bounds and intervals hold the true calibration error.
 
-Nearly all always cover, because they add the worst cases of several terms. `ablations` shows which
-errors this can detect.
+Nearly all of them hold it on every sample, because they add worst cases. The module `ablations`
+shows which errors in a bound such a test can detect.
 """
 
 import pandas as pd
@@ -15,12 +15,12 @@ from . import bounds, coverage_plot, rates
 
 
 def measured(records: pd.DataFrame) -> pd.DataFrame:
-    """Return `rates.coverage` of the L1 error."""
+    """Return `rates.coverage` of the bounds on the L1 error, cells without a number included."""
     return rates.coverage(records[records["estimand"].eq("l1") | ~has_number(records)])
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw coverage_plot.figure of every bound."""
+    """Draw `coverage_plot.figure` of all bounds of the experiment."""
     frame = measured(records)
     names = {
         estimator: bounds.name(estimator, settings) for estimator in items.chosen(settings, frame)
@@ -29,7 +29,7 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return coverage_plot.entries by problem, bound and level."""
+    """Return a table of texts with the coverage of each bound, by problem and level."""
     frame = bounds.with_names(measured(records), settings)
     parts = frame.groupby(["function", "bound", frame["level"].map("{:g}".format)], sort=False)
     rows = {key: coverage_plot.entries(part) for key, part in parts}
@@ -38,9 +38,10 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return coverages and mean bounds at the level of this run.
+    """Return our coverages and mean bounds for the reported numbers.
 
-    Rows are '<problem id>, n = <n>'; columns '<estimator id>, coverage' and '<estimator id>'.
+    Rows are named '<problem id>, n = <n>'. The column of a coverage is '<estimator id>, coverage',
+    that of a mean bound '<estimator id>'.
     """
     names = (["problem", "estimator"], "{problem}, n = {n}", "{estimator}, coverage")
     others = settings.reasons.get("prototype")

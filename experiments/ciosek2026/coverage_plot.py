@@ -1,4 +1,8 @@
-"""Coverage of bounds and intervals, also without single terms: figures and table rows."""
+"""Figures and table rows of the coverage of certified bounds.
+
+The coverage is the share of samples on which a bound holds the true calibration error. It is shown
+for whole bounds, and for bounds without one of their terms.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,21 @@ from .terms import ALONE, EMPIRICAL, FULL, VARIANTS, ablated
 
 
 def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str]) -> Figure:
-    """Draw the distance of bounds from the true value (left) and the smallest coverage (right).
+    """Draw the distance of bounds from the true value, and the smallest coverage as a number.
 
-    Left, for every estimator, n (colour) and problem: the closest of all samples, and a line from
-    it to the mean. A sample left of 0 is not covered. Right: the smallest coverage over the
-    problems, as numbers.
+    In the left panel, each estimator has a row, each sample size a colour, and each problem a mark.
+    The mark is at the sample whose bound is closest to the true value. A line leads from it to the
+    mean over the samples. A mark left of 0 is a sample on which the bound fails. The right panel
+    has the smallest coverage over the problems.
 
     Parameters
     ----------
     frame : DataFrame
         From `rates.coverage`.
     names : mapping
-        {id of an estimator: its name}, in the order of the rows; others are not drawn.
+        {id of an estimator: its name}, in the order of the rows. Other estimators are not drawn.
     problems : sequence of str
-        The ids of the problems in their order.
+        The ids of the problems, in the order of their marks within a row.
     """
     rows, sizes = list(names), sorted(frame["n"].unique())
     frame = frame[frame["estimator"].isin(rows)]
@@ -96,11 +101,12 @@ def figure(frame: pd.DataFrame, names: Mapping[str, str], problems: Sequence[str
 
 
 def entries(part: pd.DataFrame) -> dict[str, str]:
-    """Return the table's row of one problem, estimator and level.
+    """Return the texts of a table's row for one problem, estimator and level.
 
-    `part` has its results at all n (`rates.coverage`). The row has the coverage at every n, the
-    number of samples, the smallest coverage that passes, the verdict, the smallest margin and the
-    share of vacuous bounds. At the largest n it also has the true value (CE) and the mean bounds.
+    `part` has one row per sample size n, from `rates.coverage`. The texts are the coverage at each
+    n, the number of samples, the smallest coverage that passes, and the verdict. Then come the
+    smallest margin, the share of vacuous bounds, and, at the largest n, the true value (CE) and the
+    mean bounds.
     """
     part = part.sort_values("n")
     last, lost, failed = part.iloc[-1], int(part["without"].sum()), part.loc[~part["passes"], "n"]
@@ -122,19 +128,19 @@ def entries(part: pd.DataFrame) -> dict[str, str]:
 def shares(
     frame: pd.DataFrame, by: Sequence[str], row: str, column: str, why: str | None = None
 ) -> pd.DataFrame:
-    """Return coverages as `items.numbers`, with the error sqrt(c (1 - c) / samples).
+    """Return coverages as `items.numbers`. A coverage c has the error sqrt(c (1 - c) / samples).
 
     Parameters
     ----------
     frame : DataFrame
         From `rates.coverage` or `without_terms`.
     by : sequence of str
-        Columns that define the groups of the lowest coverage.
+        Columns by which the rows are grouped before the lowest coverage of a group is taken.
     row, column : str
-        As for `items.numbers`.
+        Formats of the names of row and column, as for `items.numbers`.
     why : str, optional
-        Reason why reported coverages belong to other problems of the kind. The lowest coverage over
-        n is then added, in rows '<problem id>'.
+        The reason, if the reported coverages belong to other problems than ours. The lowest
+        coverage of each group is then added, in rows '<problem id>', with this reason.
     """
     frame = frame.assign(
         error=np.sqrt(frame["coverage"] * (1.0 - frame["coverage"]) / frame["samples"])
@@ -151,21 +157,21 @@ def shares(
 def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataFrame:
     """Return the coverage of upper bounds without each of their terms.
 
-    It is `rates.coverage` of the bounds that `ablated` computes from the diagnostics.
+    `terms.ablated` computes the bound without a term from the diagnostics of the whole bound.
 
     Parameters
     ----------
     records : DataFrame
-        Records; those without a number, diagnostics or truth are left out.
+        Records. Those without a number, diagnostics or truth are ignored.
     level : float, optional
-        Confidence level of the transfer alone, the only variant that is then returned. Default: all
-        variants at the level of the records.
+        `None` returns all variants, at the level of the records. A number returns only the variant
+        with the transfer alone, at that level.
 
     Returns
     -------
     DataFrame
-        As from `rates.coverage`, also by `variant`, with the column `detected`: True if the
-        coverage is too small to pass.
+        As from `rates.coverage`, with one more column of groups, `variant`. `detected` is True if
+        the coverage is too small to pass.
     """
     fine = items.with_number(records, kinds="upper").dropna(subset=["diagnostics", "truth"])
     fine = fine.assign(level=fine["level"] if level is None else level, low=np.nan).drop(
@@ -185,19 +191,19 @@ def without_terms(records: pd.DataFrame, level: float | None = None) -> pd.DataF
 def variants_panel(
     ax: Axes, frame: pd.DataFrame, names: Mapping[str, str], variants: Sequence[str]
 ) -> None:
-    """Draw the coverage of every bound with all terms and without each, as numbers in fields.
+    """Draw the coverage of each bound, with all terms and without each, as numbers in fields.
 
-    Fields are orange if the coverage is too small to pass, blue if it passes, and white if the
-    bound has no such term.
+    A field is orange if the coverage is too small to pass, and blue if it passes. It is white if
+    the bound does not have the term.
 
     Parameters
     ----------
     frame : DataFrame
         From `without_terms`, for one problem and n.
     names : mapping
-        {id of an estimator: its name}, in the order of the rows; others are not drawn.
+        {id of an estimator: its name}, in the order of the rows. Other estimators are not drawn.
     variants : sequence of str
-        The columns, in this order.
+        The columns, from left to right.
     """
     rows = list(names)
     for r in frame[frame["estimator"].isin(rows) & frame["variant"].isin(variants)].itertuples():
@@ -229,10 +235,11 @@ def variants_panel(
 
 
 def variants_entries(part: pd.DataFrame, judged: pd.DataFrame) -> dict[str, str]:
-    """Return a row of a table: coverage of every variant, and the detected terms.
+    """Return the texts of a table's row: the coverage of each variant, and the detected terms.
 
-    The row also has the smallest coverage that passes. A term is detected if the bound without it
-    fails somewhere in `judged`. Both frames are from `without_terms`, of one bound and level.
+    Both frames are from `without_terms`, for one bound and level. The coverages, and the smallest
+    one that passes, are those of `part`. A term is detected if the bound without it fails in some
+    row of `judged`.
     """
     detected = judged.pivot(index=["problem", "n"], columns="variant", values="detected").reindex(
         columns=[*VARIANTS]

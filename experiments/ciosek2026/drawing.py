@@ -1,4 +1,4 @@
-"""Lines that only the figures of this paper need."""
+"""Functions that draw lines against n, shared by the figures of ciosek2026."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 def means(
     ax: Axes, frame: pd.DataFrame, looks: Mapping[str, Mapping[str, Any]], value: str
 ) -> None:
-    """Draw a line per estimator: the mean of the column `value` against n, on logarithmic axes.
+    """Draw one line per estimator: the mean of the column `value` against n, on logarithmic axes.
 
-    `looks` maps the id of an estimator to its label, colour, marker and line, as plot takes them.
+    `looks` maps the id of an estimator to its label, colour, marker and line style.
     """
     for estimator, look in looks.items():
         mean = frame[frame["estimator"].eq(estimator)].groupby("n")[value].mean()
@@ -27,9 +27,10 @@ def means(
 def band(
     ax: Axes, part: pd.DataFrame, low: str, high: str, value: str = "mean", **how: Any
 ) -> None:
-    """Draw `value` against n in a pale band from `low` to `high`. An empty frame draws nothing.
+    """Draw a line against n, in a pale band.
 
-    `how` goes to plot and must hold the colour.
+    `value`, `low` and `high` name the columns of the frame with the line and both edges of the
+    band. `how` goes to matplotlib's plot and must contain `color`. An empty frame draws nothing.
     """
     if len(part):
         part = part.sort_values("n")
@@ -39,10 +40,10 @@ def band(
 
 
 def guide(ax: Axes, frame: pd.DataFrame, value: str, slope: float, text: str) -> None:
-    """Draw a grey line of this slope on logarithmic axes, over the sizes n of the frame.
+    """Draw a grey line of a given slope on logarithmic axes, over the sample sizes of the frame.
 
-    It starts below the smallest positive `value` at the smallest n. Without such a value, or with
-    one n only, nothing is drawn.
+    The line starts at 0.3 times the smallest positive number in the column `value` at the smallest
+    n. Without such a number, or with a single n, nothing is drawn. `text` is the label.
     """
     sizes = np.array(sorted(frame["n"].unique()), float)
     least = frame.loc[frame["n"].eq(frame["n"].min()) & frame[value].gt(0), value].min()

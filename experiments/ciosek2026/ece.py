@@ -1,7 +1,7 @@
-"""Failure of the fixed-bin heuristic on a function that oscillates once per bin.
+"""Binned ECE with a fixed number of bins, on a function that oscillates once in each bin.
 
-Errors that cancel inside a bin stay hidden at any n. The certified interval contains the truth, at
-the price of its width.
+Errors that cancel inside a bin stay hidden at any sample size n. A certified interval contains the
+true error at every n, but it is wide.
 """
 
 import numpy as np
@@ -19,12 +19,15 @@ from . import bounds, rates
 
 FIXED, GROWING = "binned15", "binned, n^(1/3) bins"
 NAMES = {FIXED: "ECE, 15 bins", GROWING: "ECE, n^(1/3) bins"}
-# the last one that a problem has is shown
+# If a problem has both intervals, the second one is shown.
 INTERVALS = ("certified_interval", "certified_interval_perturbed")
 
 
 def estimates(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the records of the heuristic: 15 bins, and n^(1/3) bins (rounded) under one name."""
+    """Return the records of binned ECE with 15 bins, and with n^(1/3) bins.
+
+    For each n, the estimator whose number of bins is n^(1/3), rounded, gets the name GROWING.
+    """
     numbers = bounds.measured(records)
     binned = numbers[numbers["estimator"].str.fullmatch(r"binned\d+")]
     count = binned["estimator"].str.removeprefix("binned").astype(int)
@@ -35,7 +38,7 @@ def estimates(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def intervals(records: pd.DataFrame) -> pd.DataFrame:
-    """Return `mean_intervals` of the last of INTERVALS that a problem has."""
+    """Return `rates.mean_intervals` of the interval that is shown for each problem (INTERVALS)."""
     numbers = bounds.measured(records[records["estimator"].isin(INTERVALS)])
     return rates.mean_intervals(
         numbers[numbers["estimator"].eq(numbers.groupby("problem")["estimator"].transform("max"))]
@@ -43,9 +46,10 @@ def intervals(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw one panel per function, all values divided by the true value.
+    """Draw one panel per function against n, with all values divided by the true error.
 
-    Mean estimates (bars: standard deviation of one sample) and mean intervals (band) against n.
+    Lines are mean estimates with the standard deviation of one sample. A band spans the mean ends
+    of the certified interval.
     """
     heuristic, cells = estimates(records), intervals(records)
     means = items.means(heuristic, ["problem", "estimator", "truth", "n"])
@@ -76,7 +80,11 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rows (function, n): truth, mean estimates with their errors, interval, coverage."""
+    """Return a table of texts with one row per function and n.
+
+    The columns are the true error, mean estimates, their distances from the true error, the mean
+    ends of the certified interval, and its coverage.
+    """
     means, rows = items.means(estimates(records), ["problem", "n", "truth", "estimator"]), {}
     means = means.merge(intervals(records), "left").sort_values("n", kind="stable")
     for r in items.in_order(means, settings, "problem").itertuples():
@@ -100,7 +108,11 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return mean estimates, rows '<problem id>, n = <n>'; the paper gives no number."""
+    """Return our mean estimates in rows '<problem id>, n = <n>'.
+
+    The summary of the paper has no number of ECE. The reported ones are those of an independent
+    second implementation.
+    """
     rows = pd.concat(
         [estimates(records), records[records["estimator"].isin(INTERVALS)]], ignore_index=True
     )

@@ -1,4 +1,4 @@
-"""Statistics of bounds over replications: rates of convergence, ratios of bounds, coverage."""
+"""Statistics of certified bounds over replications: coverage, rates of convergence, ratios."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,16 +16,23 @@ from harness.records.schema import has_number
 
 
 def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
-    """Count how often bounds and intervals hold the true value.
+    """Return how often bounds and intervals hold the true value.
 
     Returns
     -------
     DataFrame
-        By problem, estimator, n, level and the columns `more`: samples; coverage (low <= truth <=
-        high, up to the error of the truth); margin, the least over the samples of
-        min(high - truth, truth - low); truth, low and high (means); vacuous, the share of samples
-        that say no more than 0 <= value <= 1; keys of the cells; without, cells that gave no
-        number; least (`least_coverage`) and passes.
+        One row per problem, estimator, n, level and value of the columns `more`. Further columns:
+
+        samples   number of samples
+        coverage  share of samples with low <= truth <= high, up to the error of the truth
+        margin    the least over the samples of min(high - truth, truth - low)
+        truth     the true value
+        low, high  mean ends
+        vacuous   share of samples whose bound says no more than 0 <= value <= 1
+        keys      keys of the cells
+        without   number of cells without a number
+        least     the smallest coverage that passes, from `least_coverage`
+        passes    True if the coverage is at least `least`
     """
     by = ["problem", "estimator", "n", "level", *more]
     is_bound = records["kind"].isin(["upper", "lower", "interval"])
@@ -48,10 +55,11 @@ def coverage(records: pd.DataFrame, *more: str) -> pd.DataFrame:
 
 
 def excess(records: pd.DataFrame) -> pd.DataFrame:
-    """Add to records that hold a number the distance from the truth on their side of it.
+    """Add the columns `excess` and `vacuous` to records that hold a number.
 
-    `excess` is bound - truth of an upper bound, truth - bound of a lower one, |estimate - truth| of
-    others. `vacuous` marks bounds that say no more than 0 <= truth <= 1.
+    `excess` is the distance from the true value: bound - truth for an upper bound, truth - bound
+    for a lower one, and |estimate - truth| for others. `vacuous` is True for bounds that say no
+    more than 0 <= truth <= 1.
     """
     upper, lower = records["kind"].eq("upper"), records["kind"].eq("lower")
     difference = records["value"] - records["truth"]
@@ -61,13 +69,16 @@ def excess(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def excess_slopes(records: pd.DataFrame) -> pd.DataFrame:
-    """Fit how fast estimates approach the truth: `log_slope` of their `excess`.
+    """Return how fast estimates approach the true value: `log_slope` of their `excess`.
+
+    A sample size is left out if the true value is unknown, or if the bound is vacuous on some
+    sample.
 
     Returns
     -------
     DataFrame
-        By problem and estimator: the columns of `log_slope`; left_out, the number of sizes without
-        a known truth or with a vacuous bound in some sample; keys of the cells.
+        One row per problem and estimator: the columns of `log_slope`, `left_out` (the number of
+        sizes that were left out) and `keys` of the cells.
     """
     rows = []
     for (problem, estimator), part in excess(records).groupby(["problem", "estimator"], sort=False):
@@ -83,21 +94,25 @@ def excess_slopes(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def log_slope(wide: pd.DataFrame) -> dict[str, float]:
-    """Fit the slope of log10(mean over the replications) on log10 n, by least squares.
+    """Return the least squares slope of log10(mean error) on log10 n.
+
+    The mean is taken over the replications.
 
     Parameters
     ----------
     wide : DataFrame (replications, sizes)
-        Positive errors; the columns are the sample sizes n, ascending. Samples of different n may
-        share their beginnings.
+        Positive errors. The columns are the sample sizes n, ascending. A sample of one size may
+        contain those of smaller sizes.
 
     Returns
     -------
     dict
-        slope, and se, its jackknife error over the replications; first and last, the slope over the
-        first and the last decade of the sizes (to the nearest size at least ten times away); n_min,
-        n_max, reps. The slopes are NaN for fewer than three sizes or a mean that is not positive,
-        the error for one replication.
+        slope         NaN for fewer than three sizes, or a mean that is not positive
+        se            its jackknife error over the replications, NaN for one replication
+        first, last   the slope over the first and over the last decade of the sizes; each goes to
+                      the nearest size that is at least ten times away
+        n_min, n_max  smallest and largest size
+        reps          number of replications
 
     Examples
     --------
@@ -123,18 +138,25 @@ def log_slope(wide: pd.DataFrame) -> dict[str, float]:
 
 
 def _jackknife(values: np.ndarray) -> float:
-    """Return the standard error of a statistic from its values without one replication each."""
+    """Return the jackknife standard error of a statistic.
+
+    `values` has the statistic without the first replication, without the second, and so on.
+    """
     n = len(values)
     return np.sqrt((n - 1) / n * ((values - values.mean()) ** 2).sum())
 
 
 def _decade(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the slope from the first point to the nearest one with |x - x[0]| of at least 1.
+
+    It is NaN without such a point. Coordinates are logarithms to the base 10.
+    """
     far = np.flatnonzero(np.abs(x - x[0]) >= 1.0 - 1e-3)  # 3,162 is not quite half a decade
     return (y[far[0]] - y[0]) / (x[far[0]] - x[0]) if len(far) else np.nan
 
 
 def ratio_of_means(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
-    """Return mean(a) / mean(b) of two estimators on the same samples.
+    """Return the ratio mean(a) / mean(b) of the values of two estimators on the same samples.
 
     Parameters
     ----------
@@ -144,7 +166,10 @@ def ratio_of_means(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
     Returns
     -------
     dict
-        mean, se (jackknife; NaN for one sample), least and largest (of a / b on one sample), reps.
+        mean            the ratio
+        se              its jackknife error, NaN for one sample
+        least, largest  smallest and largest ratio a / b on one sample
+        reps            number of samples
 
     Examples
     --------
@@ -160,7 +185,7 @@ def ratio_of_means(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
 
 
 def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd.DataFrame:
-    """Compare two bounds on the samples that both have.
+    """Return ratios of two bounds, on the samples that both have.
 
     Parameters
     ----------
@@ -172,9 +197,9 @@ def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd
     Returns
     -------
     DataFrame
-        By problem, n and pair ('<first> / <second>'): mean, se, least, largest, reps as in
-        `ratio_of_means`; vacuous, the number of samples that are left out because both bounds are
-        1; keys of the cells.
+        One row per problem, n and `pair`, named '<first> / <second>'. `mean`, `se`, `least`,
+        `largest` and `reps` are those of `ratio_of_means`. `vacuous` is the number of samples that
+        are left out because both bounds are 1. `keys` are those of the cells.
     """
     rows = []
     for pair in pairs:
@@ -194,18 +219,18 @@ def paired_ratios(records: pd.DataFrame, pairs: Iterable[tuple[str, str]]) -> pd
 
 
 def smaller_on_all(part: pd.DataFrame, from_n: int, word: str = "smaller") -> str:
-    """Say if the first bound of a pair is the smaller one on every sample of `from_n` or more.
+    """Return a text that says if the first bound of a pair is smaller on every large sample.
 
-    Otherwise name the sizes where it is not; a dash without such a sample.
+    If it is not, the text names the sample sizes. Without a large sample, return a dash.
 
     Parameters
     ----------
     part : DataFrame
-        From `paired_ratios`, of one problem and pair.
+        From `paired_ratios`, for one problem and pair.
     from_n : int
-        The least n that counts.
+        Samples of this size or more are large.
     word : str
-        The word for the first bound.
+        The adjective for the first bound, such as "tighter".
 
     Examples
     --------
@@ -221,14 +246,19 @@ def smaller_on_all(part: pd.DataFrame, from_n: int, word: str = "smaller") -> st
 
 
 def mean_intervals(records: pd.DataFrame) -> pd.DataFrame:
-    """Return by problem and n the mean ends `low` and `high`, and `covers`, the coverage."""
+    """Return the mean ends `low` and `high` of intervals, and their coverage `covers`.
+
+    There is one row per problem and n.
+    """
     covers = records["low"].le(records["truth"]) & records["truth"].le(records["high"])
     rows = records.assign(covers=covers)
     return rows.groupby(["problem", "n"], as_index=False)[["low", "high", "covers"]].mean()
 
 
 def below(mean: float, error: float, limit: float) -> str:
-    """Say if a mean is below a limit: yes or no beyond two standard errors, else open.
+    """Return "yes" if a mean is below a limit, "no" if it is above, else "open".
+
+    "yes" and "no" need a distance of more than two standard errors. `error` is the standard error.
 
     Examples
     --------
@@ -241,10 +271,10 @@ def below(mean: float, error: float, limit: float) -> str:
 
 
 def slope_entries(fit: Mapping[str, Any]) -> dict[str, str]:
-    """Return entries of a table for a row of `excess_slopes`.
+    """Return the slopes in a row of `excess_slopes` as texts of a table's row.
 
-    The slope with its error, and its first n if sizes are left out; then the slopes over the first
-    and the last decade.
+    The texts are the slope with its error, and the slopes over the first and the last decade. If
+    sizes were left out, the smallest n that counts stands after the slope.
     """
     is_partial = fit["left_out"] and not np.isnan(fit["slope"])
     first = f" (n ≥ {fit['n_min']:,.0f})" if is_partial else ""
@@ -253,14 +283,14 @@ def slope_entries(fit: Mapping[str, Any]) -> dict[str, str]:
 
 
 def size_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns 'n = 1,000', ... of a table, in the order of the frame's sizes n."""
+    """Return the names of a table's columns, such as 'n = 1,000', with ascending n."""
     return [f"n = {n:,}" for n in sorted(frame["n"].unique())]
 
 
 def numbers_by_id(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
-    """Return our means in rows '<problem id>, n = <n>' and columns '<estimator id>'.
+    """Return our mean estimates in rows '<problem id>, n = <n>' and columns '<estimator id>'.
 
-    Cells without a number leave their reason.
+    A cell without a number gives its reason instead.
     """
     names = ("{problem}, n = {n}", "{estimator}")
     means = items.numbers(items.evaluated(records, settings, estimand), *names)
@@ -268,9 +298,10 @@ def numbers_by_id(records: pd.DataFrame, settings: Settings, estimand: str) -> p
 
 
 def wall_clock(records: pd.DataFrame, settings: Settings) -> float:
-    """Return the wall-clock seconds of the runs behind the records, sampling included.
+    """Return the wall-clock seconds of the runs that made the records.
 
-    NaN unless all of them are finished runs of this experiment.
+    They include the drawing of samples. They are NaN unless all these runs have finished and belong
+    to this experiment.
     """
     ids = records["run_id"].dropna().unique()
     runs = [provenance.read(out_folder(settings.out), run_id) for run_id in ids]

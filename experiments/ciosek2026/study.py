@@ -1,7 +1,7 @@
-"""Cost of the paper's study: three bounds on four functions, 64 samples at every n.
+"""CPU seconds of the paper's study: three bounds on four functions, with 64 samples for each n.
 
-The paper reports about four minutes for sizes up to 10^7 on an unnamed machine; it is unknown if
-this is for one function or for all.
+The summary of the paper reports about four minutes for n up to 10^7. It names no machine, and does
+not say if this is the time of one function or of all four.
 """
 
 import pandas as pd
@@ -17,12 +17,12 @@ PRINTED = "64 repeats, n up to 10,000,000"
 
 
 def printed(settings: Settings) -> float:
-    """Return the paper's seconds."""
+    """Return the seconds that the paper reports."""
     return float(items.printed(settings, "study")["value"].iloc[0])
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw costs.figure of the bounds, with the wall-clock seconds and the paper's."""
+    """Draw `costs.figure` of the bounds, with lines at our wall-clock seconds and the paper's."""
     frame, wall, paper = (
         costs.cells(records),
         rates.wall_clock(records, settings),
@@ -38,9 +38,9 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return seconds at every n and in total.
+    """Return a table of texts with the seconds for each n and in total.
 
-    Rows: each bound, all bounds, one function (mean), wall clock, and the paper's.
+    The rows are each bound, all bounds, the mean of one function, our wall clock, and the paper's.
     """
     frame, wall, paper = (
         costs.cells(records),
@@ -64,7 +64,7 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return CPU seconds of all cells; not judged, because the hardware differs."""
+    """Return the CPU seconds of all cells. They are not judged, because the hardware differs."""
     frame, why = costs.cells(records), settings.reasons["seconds"]
     total = {
         "value": frame["cpu_seconds"].sum(),

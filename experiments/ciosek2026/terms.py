@@ -1,4 +1,15 @@
-"""Certified upper bounds computed again from their diagnostics, with terms left out."""
+"""Certified upper bounds without some of their terms, computed from the diagnostics of a bound.
+
+The diagnostics of an estimate hold the terms of its bound:
+
+    empirical        mean distance of the surrogate from the scores
+    bernstein        deviation of that mean
+    bias, deviation  bound of the distance of the surrogate from eta(s) = E[Y | score s]
+    tvb, ptb         the two parts of the bias of `TVKfold`: on the sample, and its transfer to the
+                     population
+    before_transfer  the bound on the sample, before its transfer to the population
+    delta_2, n       failure probability of that transfer, and the number of samples
+"""
 
 from __future__ import annotations
 
@@ -23,12 +34,13 @@ VARIANTS = {  # {variant: (terms left out, a diagnostic of all bounds that have 
 
 
 def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) -> float:
-    """Compute an upper bound from its diagnostics, with the terms `without` left out.
+    """Return an upper bound without some of its terms, computed from its diagnostics.
 
-        kl+(T, ln(1/delta_2) / n)  or  T,   T = min(1, empirical + bernstein + bias + deviation)
+        T = min(1, empirical + bernstein + bias + deviation)
+        bound = kl+(T, ln(1 / delta_2) / n) with a transfer to the population, else T
 
-    The first form is for bounds with a transfer to the population, unless "transfer" is left out.
-    The bias of `TVKfold` is the sum of tvb and ptb; either can be left out by itself.
+    `without` holds the names of the terms to leave out; "transfer" leaves out kl+. The module names
+    the diagnostics, and `harness.math.concentration.kl_upper` is kl+.
     """
     terms = {n: diagnostics.get(n, 0.0) for n in ("empirical", "bernstein", "bias", "deviation")}
     if "ptb" in diagnostics:
@@ -43,10 +55,11 @@ def from_terms(diagnostics: Mapping[str, float], without: Collection[str] = ()) 
 
 
 def ablated(diagnostics: Mapping[str, float], level: float) -> dict[str, float]:
-    """Return {variant: bound without the terms of the variant} for the terms that it has.
+    """Return {variant of VARIANTS: the bound without the terms that the variant leaves out}.
 
-    Diagnostics of NaN count as absent. "transfer alone" is kl+(empirical, ln(1/delta) / n), delta =
-    1 - level. It is a bound by itself where the empirical term is CE_n.
+    Variants are only those whose terms the bound has. Diagnostics of NaN count as absent.
+    "transfer alone" is kl+(empirical, ln(1 / delta) / n) with delta = 1 - level. It is a valid
+    bound if the empirical term is the calibration error on the sample.
     """
     finite = {name: value for name, value in diagnostics.items() if not math.isnan(value)}
     alone = {**finite, "delta_2": 1.0 - level}

@@ -1,4 +1,8 @@
-"""Ratios of derived to paper-style bounds on the same samples, under the same assumption."""
+"""Ratios of our own bounds to the paper's, on the same samples and under the same assumption.
+
+"Derived" bounds were derived in this project. "Paper-style" bounds have the form of the paper's,
+with constants reconstructed from its summary.
+"""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,7 +16,7 @@ from harness.figures.style import COLOURS
 
 from . import bounds, drawing, rates
 
-FROM = 10_000  # the claim is for n from here on
+FROM = 10_000  # derived bounds should be tighter at this n and above
 PAIRS = {  # (derived, paper-style): colour, line and marker
     ("nw_jensen", "nw_kfold_first_order"): (0, "-", "o"),
     ("nw_jensen", "nw_kfold_ciosek2026"): (5, "--", "^"),
@@ -23,15 +27,15 @@ PAIRS = {  # (derived, paper-style): colour, line and marker
 
 
 def ratios(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return rates.paired_ratios of the pairs that the experiment has."""
+    """Return `rates.paired_ratios` of the pairs whose two bounds the experiment has."""
     pairs = [pair for pair in PAIRS if set(pair) <= set(settings.estimator)]
     return items.in_order(rates.paired_ratios(bounds.measured(records), pairs), settings, "problem")
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw one panel per function: ratio of the means against n.
+    """Draw one panel per function with the ratio of the mean bounds against n.
 
-    The band spans the smallest and the largest ratio on one sample.
+    A band spans the smallest and the largest ratio on one sample.
     """
     frame = ratios(records, settings).query("reps > 0")
     xlim, top = (
@@ -61,7 +65,11 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return ratios of the means and largest ratios by function and pair, with a verdict."""
+    """Return a table of texts with one row per function and pair of bounds.
+
+    The columns are the ratio of the mean bounds and the largest ratio on one sample, for each n.
+    The verdict says if the derived bound is smaller on every sample from n = FROM on.
+    """
     rows = {}
     for (problem, pair), part in ratios(records, settings).groupby(["problem", "pair"], sort=False):
         text = " / ".join(bounds.plain(e, settings) for e in pair.split(" / "))
@@ -79,7 +87,10 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return ratios of means: rows '<problem id>, n = <n>', columns '<derived> / <paper-style>'."""
+    """Return our ratios of the mean bounds for the reported numbers.
+
+    Rows are named '<problem id>, n = <n>' and columns '<derived> / <paper-style>'.
+    """
     return items.answers(
         items.numbers(ratios(records, settings), "{problem}, n = {n}", "{pair}"), settings
     )
