@@ -551,14 +551,14 @@ def test_an_address_without_a_cluster_is_one_sentence(name, address, out, cli):
 
 def test_addresses_are_checked():
     for engine, address, said in (
-        ("loky", "head:8786", "address is 'head:8786', but engine=loky has none"),
+        ("loky", "head:8786", "address is 'head:8786', but engine=loky runs on this machine only"),
         ("serial", "head:8786", "but engine=serial has none"),
-        ("dask", "head", "address is 'head'; with engine=dask it is HOST:PORT"),
-        ("dask", "auto", "with engine=dask it is"),
-        ("dask", "head:99999", "with engine=dask it is"),
-        ("dask", 8786, "address is 8786; with engine=dask it is"),
-        ("ray", "tcp://head:1", "with engine=ray it is auto, HOST:PORT or ray://HOST:PORT"),
-        ("ray", [1, 2], "with engine=ray it is"),
+        ("dask", "head", "address is 'head'; with engine=dask, allowed are HOST:PORT"),
+        ("dask", "auto", "with engine=dask, allowed are"),
+        ("dask", "head:99999", "with engine=dask, allowed are"),
+        ("dask", 8786, "address is 8786; with engine=dask, allowed are"),
+        ("ray", "tcp://head:1", "with engine=ray, allowed are auto, HOST:PORT or ray://HOST:PORT"),
+        ("ray", [1, 2], "with engine=ray, allowed are"),
     ):
         with pytest.raises(BadInputError) as refused:
             check_address(engine, address)
@@ -570,7 +570,7 @@ def test_addresses_are_checked():
         ("ray", "ray://a.b:10001"),
     ):
         check_address(engine, address)
-    with pytest.raises(BadInputError, match="engine=loky has none"):
+    with pytest.raises(BadInputError, match="engine=loky runs on this machine only"):
         Experiment.of([*SMALL, "engine=loky", "address=head:8786"])
 
 

@@ -253,5 +253,5 @@ def test_records_in_a_bucket(host, bucket, tmp_path):
     there = Experiment.of([*SMALL, "reps=20", f"out={bucket}"])
     assert there.compute(quiet=True)["todo"] == 0
     same(harness.run([*SMALL, "reps=20", f"out={tmp_path / 'plain'}"]), there.records())
-    with pytest.raises(BadInputError, match="s3://absent/x.*where there is no absent"):
+    with pytest.raises(BadInputError, match="s3://absent/x.*the bucket absent does not exist"):
         buckets.resolve_bucket("s3://absent/x")
