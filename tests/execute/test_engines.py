@@ -552,7 +552,7 @@ def test_an_address_without_a_cluster_is_one_sentence(name, address, out, cli):
 def test_addresses_are_checked():
     for engine, address, said in (
         ("loky", "head:8786", "address is 'head:8786', but engine=loky runs on this machine only"),
-        ("serial", "head:8786", "but engine=serial has none"),
+        ("serial", "head:8786", "but engine=serial runs on this machine only"),
         ("dask", "head", "address is 'head'; with engine=dask, allowed are HOST:PORT"),
         ("dask", "auto", "with engine=dask, allowed are"),
         ("dask", "head:99999", "with engine=dask, allowed are"),
