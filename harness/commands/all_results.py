@@ -1,4 +1,4 @@
-"""The results of all papers: drawn from stored records, computed, or stored."""
+"""Draw, compute or store the results of all papers, for `calharness results`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ from harness.records import reader, stored
 
 
 def select(patterns: list[str]) -> list[str]:
-    """Return the experiments of papers that match a pattern, all of them without any pattern."""
+    """Return the experiments of papers that match one of the patterns.
+
+    Without patterns, return all of them.
+    """
     known = completion.experiment_of_paper()
     chosen = {pattern: fnmatch.filter(known, pattern) for pattern in patterns or ["*"]}
     for pattern, names in chosen.items():
@@ -42,9 +45,10 @@ def select(patterns: list[str]) -> list[str]:
 
 
 def redraw(names: list[str], out: Path) -> int:
-    """Draw the experiments that have stored records, and the index. Returns the exit status.
+    """Draw all experiments that have stored records, and the index page. Return the exit status.
 
-    Records are unpacked into a temporary folder for each paper. So `out` receives results alone.
+    For each paper, records are unpacked into a temporary folder, so that `out` receives only
+    figures, tables and pages.
     """
     drawn, failures = 0, list[str]()
     for paper, group in itertools.groupby(sorted(names, key=_paper_of), _paper_of):
@@ -61,7 +65,10 @@ def redraw(names: list[str], out: Path) -> int:
 
 
 def compute(names: list[str], overrides: list[str], out: Path) -> int:
-    """Compute missing cells, the cheapest experiment first, and draw. Returns the exit status."""
+    """Compute missing cells of experiments, the cheapest experiment first, and draw the results.
+
+    Return the exit status.
+    """
     print(f"planning {len(names):,} experiments", file=sys.stderr)
     drawn, failures = 0, list[str]()
     recorded, past = read_states(out), reader.seconds_per_cell(out)
@@ -74,7 +81,7 @@ def compute(names: list[str], overrides: list[str], out: Path) -> int:
     costs.sort(key=lambda entry: entry[0])
     for number, (_, experiment) in enumerate(costs):
         left = sum(seconds for seconds, _ in costs[number:])
-        state = f"about {clock(left)} left" if left else "nothing left to compute"
+        state = f"about {clock(left)} left" if left else "no cells left to compute"
         print(f"{number + 1} of {len(costs)}: {experiment.name}, {state}", file=sys.stderr)
         with _noting(experiment.name, failures):
             drawn += _compute(experiment, failures)
@@ -82,7 +89,10 @@ def compute(names: list[str], overrides: list[str], out: Path) -> int:
 
 
 def store(names: list[str], overrides: list[str], out: Path) -> int:
-    """Store the records of the experiments that have cells. Returns the exit status."""
+    """Write the records of each experiment to a stored file. Return the exit status.
+
+    Experiments without any number are left out.
+    """
     failures: list[str] = []
     for experiment in _plan(names, overrides, failures):
         with _noting(experiment.name, failures):
@@ -97,7 +107,7 @@ def store(names: list[str], overrides: list[str], out: Path) -> int:
 
 
 def draw_index(out: Path, failures: list[str]) -> None:
-    """Draw the page of all results."""
+    """Draw the index page, which links to all results."""
     with _noting("index.html", failures):
         index.save(out)
 
@@ -107,9 +117,10 @@ def _paper_of(name: str) -> str:
 
 
 def _copy_reproduction(source: Path, target: Path) -> None:
-    """Copy the tables of paper against ours, without the rows of experiments that are gone.
+    """Copy the tables that compare a paper's numbers with ours to the folder `target`.
 
-    Drawing an experiment then replaces only its own rows.
+    Rows of experiments that no longer exist are left out. Drawing an experiment then replaces only
+    its own rows.
     """
     for path in source.glob("reproduction*"):
         as_csv = path.suffix == ".csv"
@@ -123,7 +134,19 @@ def _copy_reproduction(source: Path, target: Path) -> None:
 
 
 def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
-    """Unpack and draw an experiment. Returns False if it has no number."""
+    """Unpack the stored records of an experiment and draw it. Return False without any number.
+
+    Parameters
+    ----------
+    name : str
+        Id of the experiment.
+    folder : Path
+        Folder of the stored files.
+    scratch : Path
+        Folder that receives records and results.
+    unpacked : set of str
+        Experiments that are unpacked already.
+    """
     config = option("experiment", name).config
     is_stored = stored.file_path(folder, name).is_file()
     if not (is_stored or config.get("records_of") or config.get("records_from")):
@@ -138,7 +161,7 @@ def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
 
 
 def _draw(experiment: Experiment) -> bool:
-    """Draw an experiment. Returns False if it has no number."""
+    """Draw an experiment. Return False if no record has a number."""
     frame = experiment.records()
     if not experiment.has_numbers(frame):
         return False
@@ -148,11 +171,14 @@ def _draw(experiment: Experiment) -> bool:
 
 
 def _compute(experiment: Experiment, failures: list[str]) -> bool:
-    """Compute and draw an experiment. Returns False if it has no number, and prints why."""
+    """Compute and draw an experiment.
+
+    If no record has a number, print the reasons and return False.
+    """
     failed = experiment.compute()["failed"]
     if failed:
         failures.append(
-            f"{experiment.name}: {failed:,} cells failed; they run again with the same command"
+            f"{experiment.name}: {failed:,} cells failed; the same command computes them again"
         )
     drawn = _draw(experiment)
     if not drawn:
@@ -163,7 +189,7 @@ def _compute(experiment: Experiment, failures: list[str]) -> bool:
 
 
 def _plan(names: list[str], overrides: list[str], failures: list[str]) -> list[Experiment]:
-    """Plan the experiments. A failure is noted and stops no other."""
+    """Plan the experiments. An experiment that cannot be planned is added to `failures`."""
     planned = []
     for name in names:
         with _noting(name, failures):
@@ -173,14 +199,14 @@ def _plan(names: list[str], overrides: list[str], failures: list[str]) -> list[E
 
 @contextmanager
 def _noting(name: str, failures: list[str]) -> Iterator[None]:
-    """Add an error of an experiment to `failures`, so that the others go on."""
+    """Add an error that the block raises to `failures`, so that other experiments still run."""
     try:
         yield
-    except RunInterruptedError:  # the user stops all experiments
+    except RunInterruptedError:  # an interruption stops all experiments
         raise
     except (BadInputError, WorkerDiedError, OSError) as error:
         failures.append(f"{name}: {error}")
-    except Exception as error:  # a defect in one drawing
+    except Exception as error:  # a defect in one drawing must not stop the others
         failures.append(f"{name}: {type(error).__name__}: {error}")
 
 

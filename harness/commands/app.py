@@ -1,4 +1,4 @@
-"""The command line: the table of commands, and the rule that turns errors into exit statuses."""
+"""The command line `calharness`: its commands, and the exit status for each kind of error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAME = "calharness"
 COMPLETING = "_CALHARNESS_COMPLETE"  # set by the completion script of the shell
 UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
 
-# Every command: function, settings, class. `calharness --help` lists them in this order.
+# {name of a command: (function, settings, class)}. `calharness --help` lists them in this order.
 COMMANDS: dict[str, tuple[Callable[..., int], dict[str, Any], type[Command]]] = {
     "run": (run.command, HYDRA_SETTINGS, run.RunCommand),
     "judge": (judge.command, SETTINGS, judge.JudgeCommand),
@@ -57,25 +57,26 @@ app.add_typer(data.app, name="data")
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run a command line.
+    """Run a command line. By default, its words are those of this process.
 
     Returns
     -------
     int
-        The exit status: 0 fine, 1 something failed, 2 wrong input, 130 interrupted, 143 terminated.
+        Exit status: 0 for success, 1 if something failed, 2 for wrong input, 130 after Ctrl-C, 143
+        after SIGTERM.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
     arguments = [text for text in arguments if text != "--traceback"]
     if os.getcwd() not in sys.path:
-        # at the end of the path, so that a user's file numpy.py does not replace numpy
+        # The working folder is last, so that a user's file numpy.py does not replace numpy.
         sys.path.append(os.getcwd())
-    # SIGTERM of a scheduler is an interruption: finished cells are recorded
+    # SIGTERM from a job scheduler counts as an interruption, so that finished cells are recorded.
     signal.signal(signal.SIGTERM, processes.terminated)
     try:
         with supervise.safe_path():
             return dispatch(arguments or ["--help"])
-    except BrokenPipeError:  # `| head`
+    except BrokenPipeError:  # the reader of a pipe has ended, as in `calharness list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as error:
@@ -87,12 +88,12 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Run the command that the arguments name, and return its exit status."""
+    """Run the command that the first argument names, and return its exit status."""
     group = typer.main.get_command(app)
     if COMPLETING in os.environ:
         group.main(arguments, prog_name=NAME, complete_var=COMPLETING)  # exits
     try:
-        # group.main would replace the exit status of an interruption
+        # group.main would change the exit status of an interruption.
         with group.make_context(NAME, list(arguments)) as context:
             return int(group.invoke(context) or 0)
     except typer.Exit as end:  # after --help and --version
@@ -100,8 +101,8 @@ def dispatch(arguments: list[str]) -> int:
 
 
 def _exit_status(error: BaseException) -> int | None:
-    """Return the exit status of an expected error, None for a defect of this package."""
-    # the usual mistakes need no heavy import
+    """Return the exit status for an expected error, or None for a defect of this package."""
+    # Common mistakes are handled before the imports below, which take long.
     if isinstance(error, (BadInputError, UsageError, OSError)):
         return 2
     if isinstance(error, KeyboardInterrupt):
@@ -115,12 +116,12 @@ def _exit_status(error: BaseException) -> int | None:
 
 
 def _sentence(error: Any) -> str:
-    """Return the message of an error in one line."""
+    """Return the message of an error on one line, with a remedy."""
     if isinstance(error, UsageError):
         message = " ".join(error.format_message().split()).rstrip(".")
         path = error.ctx.command_path if error.ctx is not None else NAME
         name = path.removeprefix(NAME).strip()
-        return f"{name}: {message}; `{path} --help` shows what it takes." if name else f"{message}."
+        return f"{name}: {message}; `{path} --help` shows its usage." if name else f"{message}."
     if isinstance(error, OSError):
         return system_sentence(error)
     return str(error) or "interrupted"
@@ -143,11 +144,12 @@ def options(
     traceback: Annotated[
         bool,
         typer.Option(
-            "--traceback", help="Print the whole trace of an error. It may stand anywhere."
+            "--traceback",
+            help="Print the whole traceback of an error. The flag may follow the command too.",
         ),
     ] = False,
 ) -> None:
-    """Estimators of calibration error against problems with known truth.
+    """Compare estimators of calibration error on problems whose true error is known.
 
     \b
     calharness experiment=berta2026_fig1                   run, resume, draw
@@ -156,7 +158,7 @@ def options(
     calharness experiment=arena +estimator.mine._target_=my_module.Mine
 
     \b
-    calharness judge preds.csv --html report.html          is a model calibrated, and how far off?
+    calharness judge preds.csv --html report.html          how far from calibrated is a model?
     calharness list estimators                             also problems, experiments, papers
     calharness help COMMAND                                also COMMAND --help
 
@@ -166,8 +168,8 @@ def options(
     calharness problem=predictions problem.predictions.path=preds.npz \\
       'estimator=[binned15,debiased15,variational_isotonic,certified_interval]'
 
-    A line without a command is a run: overrides in Hydra's grammar (`calharness help run`).
-    Exit status: 0 fine, 1 something failed, 2 wrong input, 130 interrupted.
+    Without a command, all words are overrides of a run, in Hydra's grammar (`calharness help run`).
+    Exit status: 0 success, 1 something failed, 2 wrong input, 130 interrupted.
     """
 
 
@@ -177,5 +179,5 @@ def show_help(
         str | None, typer.Argument(autocompletion=lambda incomplete: list(COMMANDS))
     ] = None,
 ) -> int:
-    """Print the help of a command, as COMMAND --help does."""
+    """Print the help of a command. `calharness COMMAND --help` prints the same."""
     return dispatch([command, "--help"] if command else ["--help"])

@@ -1,4 +1,4 @@
-"""Shared parts of the commands: their classes, the types of arguments, and words as NAME=VALUE."""
+"""Classes, argument types and parsers that several commands share."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from harness.common.escaping import EscapedStream
 from harness.configure.options import GROUPS, ids
 from harness.errors import BadInputError, guess
 
-WIDTH = 100  # columns of a help text
+WIDTH = 100  # characters per line of a help text
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
-# Hydra's own flags pass through; they are checked together with the overrides.
+# typer lets Hydra's own flags pass. They are checked later, together with the overrides.
 HYDRA_SETTINGS = {**SETTINGS, "ignore_unknown_options": True}
 
 Overrides = Annotated[
@@ -38,14 +38,13 @@ OutFolder = Annotated[
 
 
 class Command(TyperCommand):
-    """A command whose output is escaped.
+    """Command whose output is escaped, except for its help text.
 
-    Ids, reasons, file names and answers of servers may hold terminal codes. Help texts may not,
-    so they are printed as they are.
+    Ids, reasons, file names and answers of servers may contain control characters.
     """
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command with escaped output."""
+        """Run the command, and escape what it prints."""
         output: Any = EscapedStream(sys.stdout)
         errors: Any = EscapedStream(sys.stderr)
         with redirect_stdout(output), redirect_stderr(errors):
@@ -53,10 +52,13 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
-    """The group of all commands. A line that begins with an override or a Hydra flag is a `run`."""
+    """Group of all commands. The command `run` may be left out before overrides and Hydra flags."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Insert `run` where the line has no command. Raises BadInputError on an unknown word."""
+        """Insert the command `run` if the command line begins with an override or a Hydra flag.
+
+        Raise BadInputError if the first word is unknown.
+        """
         flags = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
         if args and args[0] not in self.commands and args[0] not in flags:
             is_override = "=" in args[0] or args[0].startswith(("-", "+", "~"))
@@ -66,16 +68,16 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, args)
 
     def unknown_command(self, word: str) -> BadInputError:
-        """Return the error for an unknown word. For an id, it suggests the override."""
+        """Return the error for an unknown first word. If the word is an id, suggest GROUP=ID."""
         group = next((name for name in GROUPS if word in ids(name)), None)
         hint = f" (did you mean {group}={word}?)" if group else guess(word, list(self.commands))
         return BadInputError(
             f"there is no command {word!r}{hint}; commands are {', '.join(self.commands)}, "
-            "and options are NAME=VALUE."
+            "and options are written NAME=VALUE."
         )
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Complete the first word: a command, or an override of a run."""
+        """Return completions of the first word: commands, and overrides of a run."""
         run = self.commands["run"]
         with run.make_context("run", [], parent=ctx, resilient_parsing=True) as run_context:
             words = [
@@ -87,39 +89,37 @@ class Commands(TyperGroup):
 
 
 def short_path(path: Path) -> str:
-    """Return the shorter of the absolute path and the path from the working folder."""
+    """Return a path as text: absolute or relative to the working folder, whichever is shorter."""
     return min(str(path), os.path.relpath(path), key=len)
 
 
 def split(text: str | None) -> list[str]:
-    """Split at commas: 'a,b' -> ['a', 'b']."""
+    """Split a text at commas: 'a,b' gives ['a', 'b']. None gives []."""
     return [name for name in (text or "").split(",") if name]
 
 
 def integers(option: str, text: str | None) -> list[int]:
-    """Split at commas: '0,1' -> [0, 1]. Raises BadInputError if a part is no integer."""
+    """Read integers separated by commas: '0,1' gives [0, 1].
+
+    Raise BadInputError, which names `option`, if one of them is not an integer.
+    """
     try:
         return [int(number) for number in split(text)]
     except ValueError:
-        raise BadInputError(f"{option} is {text!r}; integers are needed, such as 0,1.") from None
+        raise BadInputError(f"{option} is {text!r}; give integers, such as 0,1.") from None
 
 
 def named_values(command: str, words: Sequence[str], allowed: Sequence[str]) -> dict[str, str]:
-    """Read words NAME=VALUE.
+    """Return {name: text of the value} for words NAME=VALUE of a command line.
 
     Parameters
     ----------
     command : str
-        The command that takes the words, for the error message.
+        Name of the command in the error message.
     words : sequence of str
-        The words of the command line.
+        Words of the command line.
     allowed : sequence of str
-        Names that the command takes.
-
-    Returns
-    -------
-    dict
-        The texts of the values by name.
+        Names that the command accepts.
 
     Raises
     ------
@@ -144,9 +144,9 @@ def named_values(command: str, words: Sequence[str], allowed: Sequence[str]) -> 
 
 
 def results_folder(command: str, words: Sequence[str]) -> Path:
-    """Return the folder of results of a command that takes only out=DIR.
+    """Return the folder of results for a command whose only option is out=DIR.
 
-    Raises BadInputError if a folder is named and does not exist.
+    Raise BadInputError if out= names a folder that does not exist.
     """
     from harness.configure.compose import out_folder
 
@@ -154,6 +154,6 @@ def results_folder(command: str, words: Sequence[str]) -> Path:
     folder = out_folder(given)
     if given and not folder.is_dir():
         raise BadInputError(
-            f"out is {str(folder)!r}, where there is no folder; give one that a run wrote to."
+            f"out is {str(folder)!r}, which does not exist; give the out= folder of a run."
         )
     return folder

@@ -1,4 +1,4 @@
-"""`calharness check`: the contract test."""
+"""`calharness check`: test if an object keeps the contract of estimators or problems."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def command(
     target: Annotated[
         str,
         typer.Argument(
-            help="module.Name of an own object, or an id of an estimator or a problem.",
+            help="module.Name of your own object, or the id of an estimator or problem.",
             autocompletion=completion.problem_or_estimator,
         ),
     ],
 ) -> int:
-    """Test an estimator, problem or calibrator, one line per item.
+    """Test an estimator, problem or calibrator, and print one line for each item of the test.
 
     \b
     calharness check my_module.Mine    an estimator: a class with default arguments, an instance,

@@ -1,4 +1,8 @@
-"""`calharness compare`: an own estimator, problem or calibrator against the stored arena."""
+"""`calharness compare`: compare the user's object with the stored records of the arena.
+
+The object is an estimator, a calibrator or a problem. The arena runs all estimators of the harness
+on all problems with known truth.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +42,12 @@ def command(
     rebuild: Annotated[
         bool,
         typer.Option(
-            "--rebuild", help="Compute the baseline again, cheapest first (hours), and store it."
+            "--rebuild",
+            help="Compute missing cells of the baseline and store it. This takes hours.",
         ),
     ] = False,
 ) -> int:
-    """Compare your estimator with all of the arena, on one page.
+    """Compare your estimator with all estimators of the arena, and write one page about it.
 
     \b
     calharness compare my_module.mine                      an estimator: module.Name or an id
@@ -51,18 +56,19 @@ def command(
     calharness compare my_module.mine n=200,1000 reps=10 family=rare notion=binary estimand=l1
     calharness compare --rebuild out=DIR jobs=N
 
-    A few cells and the contract test come first. Then only the new cells are computed, with the
-    arena's problems, sample sizes, replications and seed. After an interruption the same command
-    goes on. results/compare/NAME/ has page, figure, LaTeX table, and sentences to quote.
+    A few cells and the contract test come first. Then the other cells of your estimator are
+    computed, with the arena's problems, sample sizes, replications and seed. The same command
+    resumes an interrupted comparison. results/compare/NAME/ receives the page, a figure, a LaTeX
+    table, and sentences to quote.
 
     \b
-    n= reps= family= notion= estimand=    a part of the arena
-    limit=60        seconds that one estimate may take; a slower estimator is stopped and named
-    jobs=-1         processes; -1 = one per core
-    out=DIR         the folder of records and results; else CALHARNESS_OUT, else results/
-    baseline=DIR    the stored records of the arena; else those that came with the package
+    n= reps= family= notion= estimand=    compare on a part of the arena only
+    limit=60        seconds that one estimate may take; a slower estimator ends the comparison
+    jobs=-1         number of processes; -1 = one per core
+    out=DIR         folder of records and results; else CALHARNESS_OUT, else results/
+    baseline=DIR    folder of the arena's stored records; else those that came with the package
 
-    Exit status 2 if it cannot be compared. The baseline is only read.
+    Exit status 2 if the object cannot be compared. The baseline is not changed.
     """
     if rebuild:
         return _rebuild(words or [])
@@ -95,7 +101,7 @@ def command(
 
 
 def _read_request(words: Sequence[str]) -> Request:
-    """Return the comparison that the words of the command line ask for."""
+    """Return the request for a comparison that the words of the command line describe."""
     from harness.commands.comparison_request import Request
 
     targets = [("estimator", word) for word in words if "=" not in word]
@@ -109,7 +115,7 @@ def _read_request(words: Sequence[str]) -> Request:
             items = yaml.safe_load(text if text.startswith("[") else f"[{text}]")
         except yaml.YAMLError as error:
             raise BadInputError(
-                f"{name}={text} cannot be read; give NAME=VALUE, a list as NAME=A,B."
+                f"{name}={text} cannot be read; write a value as NAME=VALUE and a list as NAME=A,B."
             ) from error
         if name in LISTS:
             values[name] = tuple(items)
@@ -117,14 +123,18 @@ def _read_request(words: Sequence[str]) -> Request:
             values[name] = items[0]
     if len(targets) != 1:
         raise BadInputError(
-            "compare takes one estimator (module.Name or an id), problem=module.Name, or "
-            f"calibrator=module.Name; found {' '.join(name for _, name in targets) or 'nothing'}."
+            f"compare was given {' '.join(name for _, name in targets) or 'nothing to compare'}; "
+            "give one estimator (module.Name or an id), problem=module.Name, or "
+            "calibrator=module.Name."
         )
     return Request(*targets[0], **values)
 
 
 def _rebuild(words: list[str]) -> int:
-    """Compute missing cells of the arena, cheapest experiment first, and store the baseline."""
+    """Compute missing cells of the arena, cheapest experiment first, and write the baseline.
+
+    Return the exit status.
+    """
     from harness.commands.experiment import Experiment
     from harness.records import baseline
 

@@ -1,7 +1,8 @@
-"""A comparison with the arena's stored baseline.
+"""Compare a user's estimator, calibrator or problem with the baseline (stored arena records).
 
-Only new cells are computed: the user's estimator on the arena's problems, replications and base
-seed, or the arena's cheap estimators on the user's problem. The baseline is only read.
+Only new cells are computed. For an estimator, these are its cells on the arena's problems, with the
+arena's replications and base seed. For a problem, these are the cells of the arena's cheap
+estimators on it. The baseline is not changed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ FOLDER = "compare"
 
 
 def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFrame:
-    """Return the rows of `harness.compare`."""
+    """Compare an object with the arena, and return the table of `harness.compare`.
+
+    `kind` is estimator, calibrator or problem, and `options` are fields of `Request`.
+    """
     for name in set(PARTS) - {"reps"}:
         options[name] = tuple(as_list(options.get(name)))
     verdict = decide(Request(kind, target, **options), say=lambda text: None)
@@ -41,12 +45,14 @@ def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFram
 
 
 def decide(request: Request, say: Callable[[str], None]) -> Verdict:
-    """Compare, and write the verdict. Progress goes to `say`.
+    """Carry out a comparison, write its page and tables, and return the verdict.
+
+    `say` is called with lines about the progress.
 
     Raises
     ------
     BadInputError
-        If the target cannot be compared, or there is no baseline.
+        If the object cannot be compared, or if there is no baseline.
     """
     name, config = request.configuration()
     component = components.build_component(request.group, name, config)
@@ -55,7 +61,8 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
         estimands.check_name(str(estimand))
     arena = baseline.read(request.baseline)
     out = out_folder(request.out)
-    # the key of an object typed at a prompt does not change with its code: it cannot be recorded
+    # The key of an object typed at a prompt does not change with its code. Its records must not be
+    # kept, because they could be mistaken for those of other code.
     is_recordable = "__main__." not in str(config)
     with tempfile.TemporaryDirectory() as scratch:
         store = out if is_recordable else Path(scratch)
@@ -73,8 +80,8 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
         plan = comparison_plan.restrict(plan, request, arena)
         comparison = Comparison(request, component, plan, arena, store, is_recordable, say)
         say(
-            f"{len(plan.cells) - len(plan.skips):,} cells on the arena's draws; the first ones, "
-            "then the contract test, then all"
+            f"{len(plan.cells) - len(plan.skips):,} cells to compare; the first cells run, then "
+            "the contract test, then all other cells"
         )
         counts, findings = comparison_cells.compute(comparison)
         frame = comparison_cells.records(comparison)

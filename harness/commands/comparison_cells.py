@@ -1,4 +1,4 @@
-"""The cells of a comparison: the first cells, the contract test, all others, and their records."""
+"""Compute the cells of a comparison, run the contract test, and collect the records to compare."""
 
 from __future__ import annotations
 
@@ -24,29 +24,31 @@ from harness.records import baseline, reader
 from harness.records.baseline import Baseline
 from harness.records.truths import read_truths, write_truths
 
-CONTRACT_LIMIT = 20.0  # limits of a cell that the whole contract test may take
-# items of the contract test without which no number can be compared
+CONTRACT_LIMIT = 20.0  # time limit of the contract test, as a multiple of the limit of a cell
+# Items of the contract test that must not fail, because numbers could not be compared otherwise.
 FATAL = ("declared properties", "determinism", "returns numbers")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison with its plan.
+    """A comparison of a user's object with the baseline, and the cells that it needs.
 
     Parameters
     ----------
     request : Request
+        What the user has asked for.
     component : Component
         The user's estimator or problem.
     plan : Plan
-        All cells that are compared.
+        All cells of the comparison.
     arena : Baseline
+        Stored records of the arena.
     out : Path
-        The folder of records.
+        Folder of records.
     is_recordable : bool
-        False for an object typed at a prompt. It is computed in this process, without limits.
+        False for an object typed at a prompt. Its cells run in this process, without limits.
     say : callable
-        Receives progress.
+        Function that is called with lines about the progress.
     """
 
     request: Request
@@ -59,7 +61,7 @@ class Comparison:
 
 
 def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
-    """Compute the cells that neither the records nor the baseline have.
+    """Compute the cells that have a record neither in the results folder nor in the baseline.
 
     The contract test and a few cells run before the rest, so that a wrong estimator is reported at
     once.
@@ -67,14 +69,15 @@ def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
     Returns
     -------
     counts : dict
-        Counts of cells.
+        Numbers of cells (see `run.execute`).
     findings : list of Finding
         Failed items of the contract test.
 
     Raises
     ------
     BadInputError
-        If a cell takes longer than the limit, its process dies, or nothing could be compared.
+        If a cell exceeds the limit, if its process ends, or if an item of the contract test fails
+        without which nothing can be compared.
     """
     plan, out = comparison.plan, comparison.out
     for key, known in comparison.arena.truths().items():
@@ -99,7 +102,7 @@ def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
 def _compute_supervised(
     comparison: Comparison, plan: Plan, first: Sequence[Cell]
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """Compute in child processes that end at the limit, the `first` cells before the others."""
+    """Compute a comparison in child processes with a time limit: `first`, then all other cells."""
     limit = float(comparison.request.limit)
     settings = replace(
         plan.settings,
@@ -125,7 +128,7 @@ def _compute_supervised(
 
 
 def _first_cells(comparison: Comparison, plan: Plan) -> list[Cell]:
-    """Return the first cell of each notion, number of classes, and n."""
+    """Return one cell for each combination of notion, number of classes and n, smallest n first."""
     cells: dict[tuple[Any, ...], Cell] = {}
     for cell in plan.cells:
         if plan.skip(cell) is None:
@@ -135,7 +138,7 @@ def _first_cells(comparison: Comparison, plan: Plan) -> list[Cell]:
 
 
 def _check(comparison: Comparison, first: Sequence[Cell]) -> list[Finding]:
-    """Check the first cells, then the contract. Returns failed items of the contract test."""
+    """Check the records of the first cells, then run the contract test. Return its failed items."""
     if first:
         keys = {cell.key for cell in first}
         frame = reader.load_records(comparison.out, keys, categories=False)
@@ -144,7 +147,10 @@ def _check(comparison: Comparison, first: Sequence[Cell]) -> list[Finding]:
 
 
 def _check_first(comparison: Comparison, first: Sequence[Cell], frame: pd.DataFrame) -> None:
-    """Raise BadInputError if a first cell failed. The contract test finds other defects."""
+    """Raise BadInputError if one of the first cells has failed.
+
+    `frame` contains the records of these cells.
+    """
     for cell in first:
         rows = frame[frame["key"].eq(cell.key) & frame["status"].eq("failed")]
         if len(rows):
@@ -152,18 +158,18 @@ def _check_first(comparison: Comparison, first: Sequence[Cell], frame: pd.DataFr
             name = comparison.component.id if is_estimator else cell.estimator
             reason = str(rows["reason"].iloc[0]).strip().splitlines()[-1].rstrip(".")
             raise BadInputError(
-                f"{name} on {cell.problem}, n = {cell.n}, rep {cell.rep}, fails: {reason}."
+                f"{name} fails on {cell.problem} (n = {cell.n}, rep {cell.rep}): {reason}."
             )
 
 
 def _check_contract(comparison: Comparison) -> list[Finding]:
-    """Run the contract test in a child process. Returns its failed items.
+    """Run the contract test in a child process, and return its failed items.
 
-    Raises BadInputError if one of them makes a comparison impossible.
+    Raise BadInputError if one of them makes a comparison impossible.
     """
     request, component, say = comparison.request, comparison.component, comparison.say
     if request.kind != "calibrator" and component.id in ids(request.kind):
-        return []  # a component of this package, which the tests examine
+        return []  # a component of the harness, which its own tests cover
     config = component.config["calibrator"] if request.kind == "calibrator" else component.config
     name = str(config["_target_"])
     say(f"contract test of {name}")
@@ -178,21 +184,21 @@ def _check_contract(comparison: Comparison) -> list[Finding]:
     except processes.EndedError as end:
         if end.limit is None:
             raise BadInputError(f"the contract test of {name} {end}.") from None
-        say(f"the contract test of {name} {end}; the comparison goes on")
+        say(f"the contract test of {name} {end}; the comparison goes on without it")
         return []
     failed = [finding for finding in findings if finding.outcome == "failed"]
     for finding in failed:
         is_fatal = request.kind == "problem" and finding.item != "docstring"
         if is_fatal or finding.item in FATAL:
             raise BadInputError(
-                f"{name} does not keep the contract: {finding.item}: {finding.detail.rstrip('.')}; "
-                f"`calharness check {name}` tells more."
+                f"{name} fails the contract test at {finding.item}: {finding.detail.rstrip('.')}; "
+                f"`calharness check {name}` prints all items."
             )
     return failed
 
 
 def examine_configuration(argument: tuple[str, str, dict[str, Any]]) -> list[Finding]:
-    """Run the contract test of an object by its (group, name, configuration)."""
+    """Build an object from (group, name, configuration), and run the contract test on it."""
     group, name, config = argument
     return examine(components.build(group, name, config), name)
 
@@ -213,29 +219,33 @@ def _store_truths(plan: Plan, out: Path) -> None:
 
 
 def records(comparison: Comparison) -> pd.DataFrame:
-    """Return the records to compare: of the plan, and for an estimator of all others on its draws.
+    """Return all records of a comparison, those of the baseline included.
 
-    Texts are categories. Raises BadInputError if no truth is known.
+    For an estimator, these are its own records and those of all other estimators on the same
+    samples. For a problem, these are the records of all estimators on it. Texts are categories.
+    Raise BadInputError if no truth is known.
     """
     plan, request = comparison.plan, comparison.request
     keys = {cell.key for cell in plan.cells}
-    # the draws of a plan are all combinations of these
+    # The samples of the plan are all combinations of these values.
     draws = {
         name: {getattr(cell, name) for cell in plan.cells}
         for name in ("problem", "notion", "n", "rep")
     }
     computed = reader.load_records(comparison.out, keys, baseline.COMPARED)
 
-    is_complete = computed["key"].nunique() == len(plan.cells)  # else the baseline has cells of it
+    # If some cells of the plan were not computed, the baseline already contains them.
+    is_complete = computed["key"].nunique() == len(plan.cells)
 
     def is_compared(rows: pd.DataFrame) -> pd.Series:
-        """Return the mask of the rows that share a draw and an estimand with `computed`."""
+        """Return the mask of stored rows that have a sample and an estimand of the comparison."""
         mask = _has_truth(rows, request.estimand)
         for name, values in draws.items():
             mask &= rows[name].isin(values)
         if not is_complete:
             return mask
-        # a failed cell counts for all estimands of its estimator: one row of each tells them
+        # A failed cell counts for all estimands of its estimator. One row for each estimand must
+        # therefore stay, so that the estimands are known.
         repeated = rows[mask].duplicated(["estimator", "notion", "estimand"])
         repeated = repeated.reindex(rows.index, fill_value=False)
         is_shared = rows["estimand"].isin(set(computed["estimand"])) | rows["estimand"].isna()
@@ -249,12 +259,18 @@ def records(comparison: Comparison) -> pd.DataFrame:
     if not frame["estimand"].notna().any():
         estimands = request.estimand
         names = f" of {', '.join(estimands)}" if estimands else ""
-        raise BadInputError(f"no truth{names} is known here, so that nothing can be compared.")
+        raise BadInputError(
+            f"no truth{names} is known on these problems, so that nothing can be compared; choose "
+            "another estimand= or problem."
+        )
     return frame
 
 
 def _has_truth(rows: pd.DataFrame, estimands: Sequence[str]) -> pd.Series:
-    """Return the mask of rows without an estimate, or with a truth (of these estimands if any)."""
+    """Return the mask of rows that have a truth, or that have no estimate.
+
+    If `estimands` are given, other estimands do not count.
+    """
     mask = rows["truth"].notna()
     if estimands:
         mask &= rows["estimand"].isin(estimands)

@@ -1,4 +1,4 @@
-"""Plan of a comparison: an estimator on the arena's draws, or its estimators on a problem."""
+"""Plan a comparison: own estimator on the arena's samples, or arena estimators on own problem."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from harness.records.baseline import Baseline
 def estimator_plan(
     baseline: Baseline, component: Component, options: Mapping[str, Any]
 ) -> tuple[Plan, dict[str, str]]:
-    """Plan an estimator on the problems of the arena, on the same draws as the others.
+    """Plan the cells of an estimator on the samples of all problems in the arena.
 
     Parameters
     ----------
     baseline : Baseline
+        Stored records of the arena.
     component : Component
         The estimator.
     options : mapping
@@ -34,8 +35,10 @@ def estimator_plan(
 
     Returns
     -------
-    tuple
-        The plan; and {problem: reason} for the problems that cannot be drawn from here.
+    plan : Plan
+        The cells of the estimator.
+    absent : dict
+        {problem: reason} for problems that this machine cannot draw samples from.
     """
     spec = EstimatorSpec.of(component.object)
     problems: dict[str, Component] = {}
@@ -66,7 +69,10 @@ def estimator_plan(
 
 
 def _problems_here(plan: Plan) -> tuple[dict[str, Component], dict[str, str]]:
-    """Return the problems of a stored plan that can be drawn from here, and why others cannot."""
+    """Return the problems of a stored plan that this machine can draw samples from.
+
+    The second value is {problem: reason} for the other problems.
+    """
     here: dict[str, Component] = {}
     absent: dict[str, str] = {}
     for origin in {problem.origin: None for problem in plan.problems.values()}:
@@ -78,11 +84,11 @@ def _problems_here(plan: Plan) -> tuple[dict[str, Component], dict[str, str]]:
             continue
         for name, problem in members.items():
             if name not in configured:
-                absent[name] = "its data are not here"
+                absent[name] = "its data files are not on this machine"
             elif reason := ProblemSpec.of(configured[name].object).unavailable:
                 absent[name] = reason
             elif configured[name].key != problem.key:
-                absent[name] = "its data are others here than those of the baseline"
+                absent[name] = "its data files differ from those of the baseline"
             else:
                 here[name] = configured[name]
     return here, absent
@@ -91,9 +97,21 @@ def _problems_here(plan: Plan) -> tuple[dict[str, Component], dict[str, str]]:
 def problem_plan(
     baseline: Baseline, name: str, config: dict[str, Any], most: float, options: Mapping[str, Any]
 ) -> Plan:
-    """Plan the arena's cheap estimators on a problem, with the arena's sizes and replications.
+    """Plan the cells of the arena's cheap estimators on a user's problem.
 
-    An estimator is cheap if its cells at the largest n took at most `most` CPU seconds on average.
+    Sample sizes and replications are those of the arena. An estimator is cheap if its cells at the
+    largest n took at most `most` CPU seconds on average.
+
+    Parameters
+    ----------
+    baseline : Baseline
+        Stored records of the arena.
+    name, config : str, dict
+        Id and configuration of the problem.
+    most : float
+        Largest CPU seconds of a cell.
+    options : mapping
+        Options of the run, such as out and jobs.
 
     Raises
     ------
@@ -111,21 +129,24 @@ def problem_plan(
         estimators |= plan.settings.estimator
     cheap = {id: values for id, values in estimators.items() if costs.get(id, most + 1.0) <= most}
     if not cheap:
-        raise BadInputError(f"no estimator of the baseline takes at most {most:g} s for a cell.")
+        raise BadInputError(
+            f"every estimator of the baseline takes more than {most:g} s for a cell; give another "
+            "baseline=DIR."
+        )
     changes = {"problem": {name: config}, "estimator": cheap, **options}
     return planning.plan(_first_settings(baseline, changes))
 
 
 def _first_settings(baseline: Baseline, changes: Mapping[str, Any]) -> Settings:
-    """Return the settings of the arena's first experiment, changed and without its name."""
+    """Return the settings of the arena's first experiment without its name, with `changes`."""
     settings = next(iter(baseline.plans.values())).settings
     return replace(settings, experiment=None, name=None, **changes)
 
 
 def restrict(plan: Plan, request: Request, arena: Baseline) -> Plan:
-    """Return the plan with the cells that are asked for.
+    """Return the plan with only those cells that the request selects.
 
-    Raises BadInputError if a value is unknown to the baseline, or nothing can be compared.
+    Raise BadInputError if the baseline does not have a requested value, or if no cell can run.
     """
     known: dict[str, list[Any]] = {
         "n": sorted({cell.n for cell in plan.cells}),
@@ -136,12 +157,15 @@ def restrict(plan: Plan, request: Request, arena: Baseline) -> Plan:
         for value in getattr(request, name):
             if value not in values:
                 raise BadInputError(
-                    f"{name} is {value!r}, which the baseline does not have; it has "
+                    f"{name} is {value!r}, which the baseline does not have; choose among "
                     f"{', '.join(map(str, values))}."
                 )
     reps = 1 + max((cell.rep for cell in plan.cells), default=-1)
     if request.reps is not None and request.reps > reps:
-        raise BadInputError(f"reps is {request.reps}; the baseline has {reps} replications.")
+        raise BadInputError(
+            f"reps is {request.reps}, but the baseline has {reps} replications; give at most "
+            f"reps={reps}."
+        )
     cells = [
         cell
         for cell in plan.cells

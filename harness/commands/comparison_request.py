@@ -1,4 +1,4 @@
-"""The request of a comparison: an object to compare, and the part of the arena."""
+"""Request for a comparison: the object to compare, and a part of the arena."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ PARTS = ("n", "reps", "family", "notion", "estimand")  # options that restrict t
 
 @dataclass(frozen=True)
 class Request:
-    """A comparison that somebody asks for.
+    """Request for a comparison with the arena.
 
     Parameters
     ----------
     kind : str
         "estimator", "problem" or "calibrator".
     target : str or object
-        module.Name, an id, or an object.
+        Object to compare: "module.Name", an id, or the object itself.
     n, family, notion, estimand : tuple
-        Parts of the arena; all of it if empty.
+        Values to which the comparison is restricted. An empty tuple means no restriction.
     reps : int, optional
-        Replications, from the first on.
+        Number of replications to use, from the first on. By default, all are used.
     out, baseline : path, optional
-        Folders of results and of the stored baseline.
+        Folder of results, and folder of the stored baseline.
     jobs : int
-        Worker processes, -1 for one per core.
+        Number of worker processes; -1 for one per core.
     limit : float
         Seconds that a cell may take.
     """
@@ -54,24 +54,27 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.kind == "problem" and self.family:
-            raise BadInputError("family= is of the arena's problems; with problem= there is one.")
+            raise BadInputError(
+                "family= selects problems of the arena, but problem= gives a problem of your own; "
+                "leave family= out."
+            )
         for name, low in (("reps", 2), ("jobs", -1)):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or value < low):
-                raise BadInputError(f"{name} is {value!r}; an integer from {low} on is needed.")
+                raise BadInputError(f"{name} is {value!r}; give an integer of at least {low}.")
         if type(self.limit) not in (int, float) or not self.limit > 0:
             raise BadInputError(
-                f"limit is {self.limit!r}; a positive number of seconds per cell is needed."
+                f"limit is {self.limit!r}; give a positive number of seconds per cell."
             )
 
     @property
     def group(self) -> str:
-        """The group of components that the target belongs to in the plan."""
+        """Group that the object belongs to in the plan: "problem" or "estimator"."""
         return "problem" if self.kind == "problem" else "estimator"
 
     @property
     def limits(self) -> str:
-        """The restrictions in words, such as 'n = 100, 200, notion = binary'."""
+        """Restrictions of the comparison in words, such as 'n = 100, 200, notion = binary'."""
         texts = []
         for name in PARTS:
             value = getattr(self, name)
@@ -81,12 +84,12 @@ class Request:
         return ", ".join(texts)
 
     def configuration(self) -> tuple[str, dict[str, Any]]:
-        """Return id and configuration of the target.
+        """Return the id and the configuration of the object to compare.
 
         Raises
         ------
         BadInputError
-            If it is no id, and cannot be imported again from its module.
+            If `target` is an unknown id, or an object that other processes cannot import.
         """
         target, group = self.target, self.group
         if isinstance(target, str) and "." not in target:
@@ -112,7 +115,10 @@ class Request:
 
 
 def _object_configuration(target: Any, kind: str) -> tuple[str, dict[str, Any]]:
-    """Return name and configuration of a function, a class, or an instance of a dataclass."""
+    """Return the name and the configuration of an object.
+
+    The object is a function, a class, or an instance of a dataclass.
+    """
     if inspect.isfunction(target) or isinstance(target, type):
         source: Any = target
         config: dict[str, Any] = {"_target_": f"{target.__module__}.{target.__qualname__}"}
@@ -120,13 +126,13 @@ def _object_configuration(target: Any, kind: str) -> tuple[str, dict[str, Any]]:
         source, config = type(target), components.configuration(target)
     else:
         raise BadInputError(
-            f"{kind} is {target!r}; an id, 'module.Name', a function, a class, or an instance of a "
-            "dataclass is needed."
+            f"{kind} is {target!r}; give an id, 'module.Name', a function, a class, or an instance "
+            "of a dataclass."
         )
     path = config["_target_"]
     if "<" in path or components.import_object(path, kind) is not source:
         raise BadInputError(
-            f"{kind} {source.__qualname__} cannot be found again as {path}; define it at the top "
-            "of a module."
+            f"{kind} {source.__qualname__} cannot be imported as {path}; define it at the top "
+            "level of a module."
         )
     return source.__qualname__, config

@@ -1,4 +1,4 @@
-"""The verdict of a comparison: sentences, tables, figure and page."""
+"""Write the verdict of a comparison with the arena: sentences, tables, figure and page."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ from harness.figures import comparison_plot
 from harness.pages import comparison as words
 from harness.problems.base import ProblemSpec
 
-# CPU seconds of a cell at the largest n, up to which an estimator is run on the user's problem
+# An estimator runs on the user's problem if its cells at the largest n take at most so many CPU
+# seconds.
 CHEAP = 0.25
-NO_REGRET = {  # notes on estimates without regret, by their kind
-    "interval": "of {} it gives intervals without a point (kind='interval'), which have no RMSE "
+NO_REGRET = {  # {kind of estimates without regret: note about them}
+    "interval": "for {} it returns intervals without a point (kind='interval'), which have no RMSE "
     "and no regret; if the value is an estimate, return kind='point' with low and high",
-    "lower": "of {} it gives lower bounds, which have no RMSE and no regret",
-    "upper": "of {} it gives upper bounds, which have no RMSE and no regret",
+    "lower": "for {} it returns lower bounds, which have no RMSE and no regret",
+    "upper": "for {} it returns upper bounds, which have no RMSE and no regret",
 }
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a comparison.
+    """Result of a comparison with the arena.
 
     Parameters
     ----------
     name : str
-        The id of the user's component.
+        Id of the user's estimator or problem.
     settings : DataFrame
-        Rows of `harness.evaluation.arena.settings`.
+        Table of `harness.evaluation.arena.settings`.
     sentences : list of str
-        Sentences that may be quoted.
+        Sentences about the result that may be quoted.
     files : list of Path
-        The files. The page is the last one.
+        Paths of the written files. The page is the last one.
     broken : list of Finding
         Failed items of the contract test.
     notes : list of str
-        Notes for the reader.
+        Remarks for the reader, such as which problems are left out.
     counts : dict
-        Counts of cells.
+        Numbers of cells (see `run.execute`).
     """
 
     name: str
@@ -65,7 +66,21 @@ def write(
     findings: list[Finding],
     notes: list[str],
 ) -> Verdict:
-    """Judge the user's estimator or problem, and write the verdict."""
+    """Evaluate a comparison, write its files into `folder`, and return the verdict.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The comparison.
+    frame : DataFrame
+        Its records.
+    folder : Path
+        Folder of the page, figure and tables.
+    findings : list of Finding
+        Failed items of the contract test.
+    notes : list of str
+        Remarks for the reader.
+    """
     judge = _judge_estimator if comparison.request.group == "estimator" else _judge_problem
     return judge(comparison, frame, folder, findings, notes)
 
@@ -88,7 +103,7 @@ def _judge_estimator(
         no_regret.append(NO_REGRET[str(kind)].format(", ".join(sorted(set(rows["estimand"])))))
     if not len(judged):
         reason = f": {no_regret[0]}" if no_regret else "."
-        raise BadInputError(f"{name} gave no point estimate whose truth is known{reason}")
+        raise BadInputError(f"{name} returned no point estimate whose truth is known{reason}")
     notes = [*notes, *no_regret]
     for status in ("failed", "undefined"):
         count = int(judged[status].sum())
@@ -137,13 +152,13 @@ def _judge_problem(
     judged = statistics.best_of(table)
     if not len(judged):
         raise BadInputError(
-            f"no estimator gave a number of {', '.join(estimands) or 'l1'} on {name} whose truth "
-            "is known."
+            f"no estimator has an estimate of {', '.join(estimands) or 'l1'} on {name} whose truth "
+            "is known; add a method truth(estimand, notion) to the problem."
         )
     notes = [
         *notes,
-        "The estimators are those of the arena whose cells take at most "
-        f"{CHEAP:g} CPU seconds at its largest n.",
+        "The comparison uses the arena's estimators whose cells take at most "
+        f"{CHEAP:g} CPU seconds at the largest n of the arena.",
     ]
     sentences = words.problem_sentences(judged, name, int(judged["reps"].max()))
     internal = ["errors", "lost"]

@@ -1,7 +1,7 @@
-"""Completion of ids and overrides.
+"""Complete ids and overrides in the shell.
 
-The shell starts the program at every tab. So nothing heavy is imported: ids and parameters are read
-from YAML.
+The shell starts the program whenever the user presses Tab. Ids and parameters are therefore read
+from YAML, and no large package is imported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from harness.configure import catalogue
 from harness.configure.options import GROUPS, ids, option
 from harness.sources.packs import packs
 
-VALUES = {
+VALUES = {  # {option: values that are offered}
     "notion": ("binary", "top_label", "classwise", "canonical", "all", "main"),
     "engine": ("serial", "loky", "dask", "ray"),
     "on_error": ("record", "raise"),
@@ -25,10 +25,10 @@ VALUES = {
 
 
 def overrides(ctx: Any, incomplete: str) -> list[str]:
-    """Complete an override.
+    """Return completions of an override NAME=VALUE.
 
-    bash splits a word at its equals sign. Then the name is the word before, and only values are
-    returned.
+    bash splits a word at its equals sign. In that case, NAME is the previous word, and only values
+    are returned.
     """
     words = [word for word in (ctx.params or {}).get("overrides") or [] if word != "="]
     name = words[-1].lstrip("'\"+") if words else ""
@@ -43,7 +43,7 @@ def any_id(incomplete: str) -> list[str]:
 
 
 def problem_or_estimator(incomplete: str) -> list[str]:
-    """Return the ids that `check` takes."""
+    """Return the ids of estimators and problems, which `calharness check` takes."""
     return [*ids("estimator"), *ids("problem")]
 
 
@@ -58,14 +58,17 @@ def experiment_of_paper(incomplete: str = "") -> list[str]:
 
 
 def pack(incomplete: str) -> list[str]:
-    """Return the packs of data and their groups."""
+    """Return the names of the packs of data and of their groups."""
     known = packs()
     groups = dict.fromkeys(entry.group for entry in known.values() if entry.group)
     return [*groups, *known, "tabrepo"]
 
 
 def _overrides(word: str) -> list[str]:
-    """Return the overrides that begin like `word`, up to its last dot or equals sign."""
+    """Return overrides that may be meant by an incomplete word.
+
+    They agree with the word up to its last dot or equals sign. The shell compares the rest.
+    """
     plus = "+" if word.startswith("+") else ""
     name, equals, value = word.lstrip("+").partition("=")
     if equals:
@@ -80,7 +83,7 @@ def _overrides(word: str) -> list[str]:
 
 
 def _values(name: str, value: str) -> list[str]:
-    """Return values of an option. In a list of ids, complete the last one."""
+    """Return the known values of an option. In an unfinished list of ids, complete the last id."""
     if name in ("problem", "estimator"):
         head = value[: max(value.rfind("["), value.rfind(","), value.rfind("(")) + 1]
         return [head + text for text in ids(name)]
@@ -88,7 +91,10 @@ def _values(name: str, value: str) -> list[str]:
 
 
 def _parameters(group: str, name: str, plus: str) -> list[str]:
-    """Return the parameters in the YAML of an id; after a plus, all parameters of its class."""
+    """Return the parameters that the YAML of an id sets.
+
+    If the override begins with a plus, return all parameters of the class.
+    """
     if name not in ids(group):
         return []
     if plus:
@@ -97,7 +103,7 @@ def _parameters(group: str, name: str, plus: str) -> list[str]:
 
 
 def _names() -> list[str]:
-    """Return the names of all options that have a value."""
+    """Return the names of all options that take a value, such as n and figure.dpi."""
     settings = catalogue.defaults()
     plain = [name for name in settings if name not in ("figure", "sweep", "labels", "reasons")]
     return [*GROUPS, *plain, *(f"figure.{name}" for name in settings["figure"])]

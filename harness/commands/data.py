@@ -1,4 +1,7 @@
-"""`calharness data`: list, fetch and verify files of data. Nothing is downloaded unasked."""
+"""`calharness data`: list, fetch and verify data files.
+
+No other command downloads anything.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,16 @@ from harness.errors import BadInputError, guess
 from harness.sources import packs
 from harness.sources.packs import NAME_WIDTH, Pack
 
-HELP = "List, fetch and verify files of data; make stand-ins for them."
-LICENCES = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}  # of the two repositories
+HELP = "List, fetch and verify data files, or make stand-ins for them."
+LICENCES = {"tabrepo": "Apache-2.0", "tabular_oof": "made here"}  # {repository: licence}
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
 
 
 def needs_checkout(words: Annotated[list[str] | None, typer.Argument()] = None) -> int:
-    """Make stand-ins for files of data that nobody can fetch. Only in a checkout."""
+    """Make stand-ins for data files that cannot be downloaded. This needs a Git checkout."""
     raise BadInputError(
-        "data make needs a checkout of the repository, whose tools/stand_ins trains the models; "
-        "run it there, and give its output folder by --out."
+        "data make needs a Git checkout of the repository; run it there, and give the output "
+        "folder by --out."
     )
 
 
@@ -39,7 +42,7 @@ else:
 
 @app.command("list", cls=Command, context_settings=SETTINGS)
 def list_packs() -> int:
-    """Print all packs: size, state, licence."""
+    """Print all packs with their size, state, licence and path."""
     from harness.sources import tabrepo
 
     known = packs.packs().values()
@@ -68,30 +71,33 @@ def fetch(
     name: Annotated[
         str,
         typer.Argument(
-            help="A pack, a group of packs, or tabrepo.", autocompletion=completion.pack
+            help="Name of a pack or of a group of packs, or tabrepo.",
+            autocompletion=completion.pack,
         ),
     ],
     table1: Annotated[
         bool,
         typer.Option(
-            "--table1", help="tabrepo: the tasks that an experiment lists (the default, 2.3 GB)."
+            "--table1", help="tabrepo: all tasks of Table 1 (this is the default; 2.3 GB)."
         ),
     ] = False,
     datasets: Annotated[
-        str | None, typer.Option(help="tabrepo: these data sets, comma-separated.")
+        str | None, typer.Option(help="tabrepo: only these data sets, separated by commas.")
     ] = None,
     folds: Annotated[
-        str | None, typer.Option(help="tabrepo: these folds, comma-separated, of 0,1,2.")
+        str | None,
+        typer.Option(help="tabrepo: only these folds among 0, 1, 2, separated by commas."),
     ] = None,
     base: Annotated[
         str | None,
-        typer.Option("--from", metavar="URL", help="tabrepo: another server with the same files."),
+        typer.Option("--from", metavar="URL", help="tabrepo: a server with the same files."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="tabrepo: the folder.", show_default="tabrepo in the cache")
+        Path | None,
+        typer.Option(help="tabrepo: folder of the files.", show_default="tabrepo in the cache"),
     ] = None,
 ) -> int:
-    """Download a pack or a group of packs below CALHARNESS_DATA.
+    """Download a pack or a group of packs into the folder that CALHARNESS_DATA names.
 
     \b
     calharness data fetch kull_cifar
@@ -107,11 +113,13 @@ def fetch(
         problems = tabrepo_fetch.fetch(folder.expanduser(), tasks, servers)
         for problem in problems:
             print(f"  {problem}", file=sys.stderr)
-        retry = f"{len(problems):,} problems, the same command tries again"
+        retry = f"{len(problems):,} problems; the same command tries these files again"
         print(f"  {folder}: {len(tasks):,} tasks, {retry if problems else 'complete'}")
         return int(bool(problems))
     if table1 or datasets or folds or base or out:
-        raise BadInputError(f"data fetch {name} takes no options; only data fetch tabrepo does.")
+        raise BadInputError(
+            f"data fetch {name} takes no options, which are for data fetch tabrepo; leave them out."
+        )
     chosen = _select(name)
     if [pack.name for pack in chosen] != [name]:
         return packs.fetch_all(chosen, packs.folder())
@@ -124,18 +132,22 @@ def verify(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="A pack, a group, tabrepo or tabular_oof; all packs without it.",
+            help="Name of a pack or group of packs, tabrepo or tabular_oof. Default: all packs.",
             autocompletion=completion.pack,
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="tabrepo, tabular_oof: the folder.", show_default="where the problems find it"
+            help="tabrepo, tabular_oof: folder of the files.",
+            show_default="the folder that problems use",
         ),
     ] = None,
 ) -> int:
-    """Compare checksums. Exit status 1 if a file is wrong or missing."""
+    """Compare data files with their checksums.
+
+    Exit status 1 if a file is wrong or missing.
+    """
     from harness.sources import tabrepo, tabrepo_fetch
 
     if name in tabrepo.COMMANDS:
@@ -149,16 +161,18 @@ def verify(
         )
         return int(bool(problems))
     if out:
-        raise BadInputError(f"--out is an option of data verify {' and '.join(tabrepo.COMMANDS)}.")
+        raise BadInputError(
+            f"--out is given, but it is only for {' and '.join(tabrepo.COMMANDS)}; leave it out."
+        )
     chosen = list(packs.packs().values()) if name is None else _select(name)
     return packs.verify(chosen, packs.folder())
 
 
 def tabrepo_tasks(table1: bool, datasets: list[str], folds: list[int]) -> list[tuple[str, int]]:
-    """Return pairs (data set, fold).
+    """Return the tasks of TabRepo to fetch, as pairs (data set, fold).
 
-    They are the folds of the data sets that are named. With `table1`, or without any data set, they
-    are tasks of Table 1, restricted to the data sets and folds that are named.
+    If `datasets` are given without `table1`, these are all their folds (or those in `folds`).
+    Otherwise these are the tasks of Table 1, restricted to `datasets` and `folds` if given.
     """
     if datasets and not table1:
         return [(dataset, fold) for dataset in datasets for fold in folds or (0, 1, 2)]
@@ -169,7 +183,10 @@ def tabrepo_tasks(table1: bool, datasets: list[str], folds: list[int]) -> list[t
     for position, option, chosen in ((0, "--datasets", datasets), (1, "--folds", folds)):
         unknown = [name for name in chosen if name not in {task[position] for task in listed}]
         if unknown:
-            raise BadInputError(f"{option} has {unknown[0]}, which Table 1 does not have.")
+            raise BadInputError(
+                f"{option} has {unknown[0]}, which is not in Table 1; correct it, or leave out "
+                "--table1."
+            )
     return [
         (dataset, fold)
         for dataset, fold in listed
@@ -183,7 +200,7 @@ def _row(name: str, size: int | None, state: str, licence: str) -> str:
 
 
 def _select(name: str) -> list[Pack]:
-    """Return the pack of that name, or the packs of that group."""
+    """Return the pack called `name`, or all packs of the group called `name`."""
     known = packs.packs()
     if name in known:
         return [known[name]]

@@ -204,11 +204,11 @@ BAD = {
 BAD_LATER = {
     "nan": (
         "def bad(p, y):\n    return float('nan')",
-        "does not keep the contract: returns numbers",
+        "fails the contract test at returns numbers",
     ),
     "raises": (
         "def bad(p, y):\n    raise KeyError('no such bin')",
-        "bad on beta_overconfident, n = 100, rep 0, fails: KeyError",
+        "bad fails on beta_overconfident (n = 100, rep 0): KeyError",
     ),
     "exits": (
         "import os\ndef bad(p, y):\n    os._exit(0)",
@@ -300,7 +300,7 @@ def test_an_own_calibrator_is_judged_as_a_variational_estimator(compare, module,
 def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, out):
     module("my_module", MINE)
     for option, message in (
-        ("n=300", "n is 300, which the baseline does not have; it has 100"),
+        ("n=300", "n is 300, which the baseline does not have; choose among 100"),
         ("family=rare", "it has power, wavy"),
         ("notion=ece", "notion is 'ece'"),
         ("reps=9", "the baseline has 4 replications"),

@@ -140,7 +140,7 @@ check binned16 => binned16
 check math.nope => module 'math' has no 'nope'
 check math.pi => math.pi
 status n=5 => it takes out=
-status out=nowhere => where there is no folder
+status out=nowhere => nowhere', which does not exist
 doctor foo=1 => there is no option 'foo'
 data => data: Missing command
 data fetsh => No such command 'fetsh'

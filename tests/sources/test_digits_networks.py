@@ -284,7 +284,7 @@ def test_command(cli, tmp_path, monkeypatch):
 
 
 def test_command_without_a_checkout():
-    with pytest.raises(BadInputError, match="data make needs a checkout"):
+    with pytest.raises(BadInputError, match="data make needs a Git checkout"):
         data.needs_checkout(["digits_networks"])
 
 
