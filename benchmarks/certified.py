@@ -23,7 +23,7 @@ import numpy as np  # noqa: E402
 from harness import load_estimator, load_problem  # noqa: E402
 from harness.estimators.certified import TVKfold  # noqa: E402
 from harness.estimators.certified import denoising_kernels as tv  # noqa: E402
-from harness.estimators.certified.base import in_order  # noqa: E402
+from harness.estimators.certified.base import sort_by_score  # noqa: E402
 from harness.estimators.certified.denoising import tv_lambda  # noqa: E402
 
 IDS = (
@@ -77,8 +77,8 @@ def main() -> None:
             seconds(lambda n=n: problem.sample(n, np.random.default_rng(0)), 1),
         )
         p, y = problem.sample(n, np.random.default_rng(0))
-        show("sort of scores and labels", n, seconds(partial(in_order, p, y)))
-        scores, labels = in_order(p, y)
+        show("sort of scores and labels", n, seconds(partial(sort_by_score, p, y)))
+        scores, labels = sort_by_score(p, y)
         show(
             "total-variation denoising after one sort",
             n,

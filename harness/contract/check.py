@@ -82,7 +82,7 @@ def examine(value: Any, target: str) -> list[Finding]:
     """Check an object: an estimator, problem or calibrator. `target` is its name in messages."""
     from threadpoolctl import threadpool_limits
 
-    contract, verify, unavailable = _contract_of(value, target)
+    contract, verify, unavailable = _find_contract(value, target)
     items = contract.ITEMS
     if isinstance(unavailable, str):
         detail = f"the object cannot run here: {unavailable}"
@@ -105,7 +105,7 @@ def examine(value: Any, target: str) -> list[Finding]:
     return results
 
 
-def _contract_of(value: Any, target: str) -> tuple[ModuleType, Callable[[Any], Any], str | None]:
+def _find_contract(value: Any, target: str) -> tuple[ModuleType, Callable[[Any], Any], str | None]:
     """Return the contract that applies to an object.
 
     Returns

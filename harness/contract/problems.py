@@ -131,7 +131,7 @@ def same_draws(case: Case) -> str:
     return "another rng gives another sample"
 
 
-def arrays_are_given_away(case: Case) -> str:
+def arrays_not_shared(case: Case) -> str:
     """Check that writing into the arrays of a sample does not change the next sample."""
     n = _size(case, PREFIX_SAMPLES)
     before = _draw(case, n)
@@ -321,7 +321,7 @@ ITEMS = {
     "returns samples": returns_samples,
     "small n is a prefix": prefix,
     "determinism": same_draws,
-    "arrays not shared": arrays_are_given_away,
+    "arrays not shared": arrays_not_shared,
     "one sample": one_sample,
     "posterior": posterior,
     "truth": truth,

@@ -71,13 +71,15 @@ def apply(
     keywords = {"notion": notion, "problem": problem}
     extra = {name: keywords[name] for name in EstimatorSpec.read(estimator, "wants")}
     if notion != "classwise" or EstimatorSpec.read(estimator, "takes_classwise"):
-        return _normal(_call(estimator, p, y, rng, extra))
+        return _convert_result(_call(estimator, p, y, rng, extra))
     extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
     level = requestable_level(estimator)
     if level is not None:
         each = 1.0 - (1.0 - level) / p.shape[1]
         estimator = dataclasses.replace(estimator, level=each)  # type: ignore[type-var]
-    per_class = [_normal(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])]
+    per_class = [
+        _convert_result(_call(estimator, p[:, j], y[:, j], rng, extra)) for j in range(p.shape[1])
+    ]
     if any(e.kind != "point" for e in per_class[0].values()):
         raise UndefinedError(
             "the estimator returns a bound for each class, and the mean of bounds is no bound"
@@ -142,7 +144,7 @@ def _takes_rng(estimator: Any) -> bool | str:
     return any(v.name == "rng" or v.default is v.empty for v in third)
 
 
-def _normal(result: Any) -> dict[str, Estimate]:
+def _convert_result(result: Any) -> dict[str, Estimate]:
     """Convert what an estimator returned to {estimand: Estimate}, or raise WrongAnswerError."""
     if not isinstance(result, dict):
         scalar = not isinstance(result, (list, tuple)) and np.ndim(result) == 0
@@ -153,12 +155,12 @@ def _normal(result: Any) -> dict[str, Estimate]:
             )
         result = {"l1": result}
     return {
-        str(k): _sound(str(k), v if isinstance(v, Estimate) else Estimate(v))
+        str(k): _check_estimate(str(k), v if isinstance(v, Estimate) else Estimate(v))
         for k, v in result.items()
     }
 
 
-def _sound(name: str, e: Estimate) -> Estimate:
+def _check_estimate(name: str, e: Estimate) -> Estimate:
     """Return an estimate with plain floats. Raise WrongAnswerError if its fields conflict."""
     try:
         low, high, level = (None if x is None else number(x) for x in (e.low, e.high, e.level))

@@ -16,7 +16,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators import learned
 from harness.estimators.base import Estimate, check_integer, check_level, generator
 from harness.estimators.ingredients import compute_ingredients, fold_independent
-from harness.estimators.stacking import cross_fit_pairs, stacked
+from harness.estimators.stacking import cross_fit_pairs, stack_predictions
 from harness.estimators.variational import Variational
 from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
@@ -126,12 +126,12 @@ class BestLower:
         p, y = checked(p, y)
         stream = rng if rng is None else np.random.default_rng(rng)
         fold = assign_folds(y, self.folds, False, stream)
-        calibrators = [calibrator for calibrator in self.calibrators if _takes(calibrator, p)]
+        calibrators = [calibrator for calibrator in self.calibrators if _accepts(calibrator, p)]
         if not calibrators:
             raise UndefinedError(
                 f"all calibrators are left out, because p of shape {p.shape} exceeds their limits"
             )
-        q, weights = stacked(p, y, fold, cross_fit_pairs(calibrators, p, y, fold, stream))
+        q, weights = stack_predictions(p, y, fold, cross_fit_pairs(calibrators, p, y, fold, stream))
         estimates = self._variational().evaluate(p, y, [(fold, q)], notion)
         share = {"weight_identity": float(1.0 - weights.sum(axis=1).mean())}
         return {name: replace(e, diagnostics=share) for name, e in estimates.items()}
@@ -140,7 +140,7 @@ class BestLower:
         return Variational(folds=self.folds, level=self.level)
 
 
-def _takes(calibrator: Calibrator, p: np.ndarray) -> bool:
+def _accepts(calibrator: Calibrator, p: np.ndarray) -> bool:
     """Return True if the calibrator can be fitted to as many samples and classes as p has."""
     spec = CalibratorSpec.of(calibrator)
     classes = 2 if p.ndim == 1 else p.shape[1]
@@ -249,12 +249,12 @@ class Best:
     ) -> dict[str, tuple[float, float, float]]:
         """Return {estimand: (value, low, high)} for p (n,) or (n, k). low may be negative."""
         p, y = checked(p, y)
-        ends = _error_of_means(p, y) if len(p) < MIN_SAMPLES else self._learned(p, y, rng)
+        ends = _error_of_means(p, y) if len(p) < MIN_SAMPLES else self._learned_ends(p, y, rng)
         for name, (value, low, high) in ends.items():
             ends[name] = value, 0.0 if abs(low) <= ROUNDING * value else low, high
         return ends | {"rms": tuple(np.sign(end) * abs(end) ** 0.5 for end in ends["l2_squared"])}
 
-    def _learned(
+    def _learned_ends(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator
     ) -> dict[str, tuple[float, float, float]]:
         """Return {estimand: (value, low, high)} averaged over random partitions."""

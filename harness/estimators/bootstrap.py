@@ -182,7 +182,7 @@ class Bootstrap(ResampledInterval):
                 for name, (interval, _) in ends.items()
                 if interval is not None and is_error(name) and interval[0] > 0.0
             }
-            for name in self._like_calibrated(sample, null, positive):
+            for name in self._names_not_rejected(sample, null, positive):
                 interval, diagnostics = ends[name]
                 assert interval is not None  # `positive` names only estimands with an interval
                 ends[name] = (0.0, interval[1]), diagnostics
@@ -211,7 +211,7 @@ class Bootstrap(ResampledInterval):
         diagnostics |= {"bootstrap_se": spread, "bootstrap_bias": bias}
         return (value - max(biases) - reach, value - min(biases) + reach), diagnostics
 
-    def _like_calibrated(
+    def _names_not_rejected(
         self, sample: Sample, rng: np.random.Generator, values: Mapping[str, float]
     ) -> list[str]:
         """Return the names of the values for which the test does not reject calibration.

@@ -8,13 +8,18 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_choice, check_integer, is_positive
-from harness.estimators.ckce_solvers import MAX_PRODUCTS, System, by_cholesky, by_low_rank
+from harness.estimators.ckce_solvers import (
+    MAX_PRODUCTS,
+    System,
+    solve_by_cholesky,
+    solve_by_low_rank,
+)
 from harness.estimators.residual_kernels import (
     KERNELS,
     check_gamma,
+    check_residuals,
     fourier_features,
     group_sums,
-    on_columns,
     rbf_rate,
     resolve_gamma,
 )
@@ -166,7 +171,7 @@ class CKCE:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        q, r = on_columns(p, y)
+        q, r = check_residuals(p, y)
         n = len(q)
         ridge = n**-0.25 if self.ridge is None else float(self.ridge)
         c = n * ridge
@@ -208,16 +213,16 @@ class CKCE:
         if small and len(q) > EXACT_RANK_FROM and q.shape[1] == 2:
             low = pivoted_cholesky(q, rbf_rate(gamma), max_rank=EXACT_RANK, spread=True)
             if low.residual <= EXACT_RESIDUAL:
-                value, diagnostics = by_low_rank(
+                value, diagnostics = solve_by_low_rank(
                     q, r, gamma, c, spread, min(self.accuracy, EXACT_ACCURACY), low
                 )
                 if value is not None and not diagnostics["products"]:
                     return value, diagnostics
         if small or self.method == "cholesky":
-            return by_cholesky(q, r, gamma, c, spread)
-        value, diagnostics = by_low_rank(q, r, gamma, c, spread, self.accuracy)
+            return solve_by_cholesky(q, r, gamma, c, spread)
+        value, diagnostics = solve_by_low_rank(q, r, gamma, c, spread, self.accuracy)
         if value is None and self.method == "auto" and len(q) <= AUTO_CHOLESKY_MAX_N:
-            return by_cholesky(q, r, gamma, c, spread)
+            return solve_by_cholesky(q, r, gamma, c, spread)
         if value is None:
             raise UndefinedError(
                 f"{MAX_PRODUCTS} products with the kernel matrix do not reach the relative "

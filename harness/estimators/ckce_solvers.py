@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
-from harness.estimators.residual_kernels import rbf_rate, times
+from harness.estimators.residual_kernels import kernel_product, rbf_rate
 from harness.math.kernels import TILE_ROWS, rbf
 from harness.math.low_rank import LowRank, pivoted_cholesky
 
@@ -66,7 +66,7 @@ class System:
         return float(np.trace(self._inner(self._inner(gram).T)))
 
 
-def by_cholesky(
+def solve_by_cholesky(
     q: np.ndarray, r: np.ndarray, gamma: float, c: float, spread: np.ndarray
 ) -> tuple[float, dict[str, float]]:
     """Return ckce and its diagnostics, by decomposing K + c I.
@@ -84,7 +84,8 @@ def by_cholesky(
     matrix.flat[:: n + 1] += c
     factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
     w = cho_solve(factor, r, check_finite=False)
-    value = np.vdot(w, times(q, gamma, w))  # w'(r - c w) would lose digits where c is large
+    # The equal expression w'(r - c w) would lose digits where c is large.
+    value = np.vdot(w, kernel_product(q, gamma, w))
     diagnostics = {"rank": n, "residual": 0.0}
     if n <= NOISE_FLOOR_MAX_N:
         lower = np.tril(dpotri(factor[0], lower=1)[0])
@@ -93,7 +94,7 @@ def by_cholesky(
     return float(value), diagnostics
 
 
-def by_low_rank(
+def solve_by_low_rank(
     q: np.ndarray,
     r: np.ndarray,
     gamma: float,
@@ -120,9 +121,9 @@ def by_low_rank(
         error = missing_trace * (1.0 + missing_trace / c) ** 2 * (x * x).sum()
         if not error <= accuracy * value:
             if missing_trace <= SMALL_REST * c:
-                value, error, products = *_corrected(q, r, gamma, system, x, missing_trace), 1
+                value, error, products = *_correct_once(q, r, gamma, system, x, missing_trace), 1
             if not (products and error <= acceptable_error(value, r, c, accuracy)):
-                value, error, products = _refined(q, r, gamma, system, x, missing_trace, accuracy)
+                value, error, products = _refine(q, r, gamma, system, x, missing_trace, accuracy)
     # The diagonal of E.
     missing_diagonal = np.maximum(1.0 - np.einsum("ij,ij->i", low.factor, low.factor), 0.0)
     diagnostics = {
@@ -144,7 +145,7 @@ def acceptable_error(value: float, r: np.ndarray, c: float, accuracy: float) -> 
     return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
 
-def _corrected(
+def _correct_once(
     q: np.ndarray, r: np.ndarray, gamma: float, system: System, x: np.ndarray, missing_trace: float
 ) -> tuple[float, float]:
     """Return ckce corrected by one product with K, and a bound of its error.
@@ -155,7 +156,7 @@ def _corrected(
     c, d = system.c, x.shape[1]
     both = np.column_stack([x, system.solve(x)])
     y = both[:, d:]
-    image = times(q, gamma, both)
+    image = kernel_product(q, gamma, both)
     s = r - image[:, :d] - c * x
     t = image[:, d:] + c * y - x
     solved = system.solve(np.column_stack([s, t]))
@@ -172,7 +173,7 @@ def _corrected(
     return value, missing_trace * norm_z * (norm_z + 2.0 * norm_s / c + 2.0 * norm_t) + rounding
 
 
-def _refined(
+def _refine(
     q: np.ndarray,
     r: np.ndarray,
     gamma: float,
@@ -188,14 +189,14 @@ def _refined(
     """
     c, products = system.c, 1
     direction, before = np.zeros_like(x), np.ones(x.shape[1])
-    kx = times(q, gamma, x)
+    kx = kernel_product(q, gamma, x)
     s = r - kx - c * x
     value, error = _value_and_error(x, kx, s, system, missing_trace)
     while error > acceptable_error(value, r, c, accuracy) and products < MAX_PRODUCTS:
         z = system.solve(s)
         now = np.einsum("ij,ij->j", z, s)
         direction = z + now / before * direction
-        k_direction = times(q, gamma, direction)
+        k_direction = kernel_product(q, gamma, direction)
         m_direction = k_direction + c * direction
         curved = np.einsum("ij,ij->j", direction, m_direction)
         # A column whose residual is 0 stays as it is.

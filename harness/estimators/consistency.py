@@ -15,8 +15,8 @@ from harness.estimators.resampled_interval import (
     Resampling,
     Sample,
     finite_values,
-    no_statistic,
     spawn_streams,
+    statistic_message,
 )
 
 MIN_LABELS = 19  # smallest number of draws for which a p-value can be 0.05
@@ -98,7 +98,7 @@ class Consistency(Resampling):
         check_integer("resamples", self.resamples, MIN_LABELS)
         names = self.inner.estimands
         if names is not None and self.statistic not in names:
-            raise BadInputError(no_statistic(self.statistic, names))
+            raise BadInputError(statistic_message(self.statistic, names))
 
     @property
     def seconds(self) -> float:
@@ -113,9 +113,9 @@ class Consistency(Resampling):
         problem: Any = None,
     ) -> dict[str, Estimate]:
         sample = Sample.of(p, y, notion, problem)
-        estimates, parent = self._applied(sample, rng)
+        estimates, parent = self._apply_estimator(sample, rng)
         if self.statistic not in estimates:
-            raise BadInputError(no_statistic(self.statistic, estimates))
+            raise BadInputError(statistic_message(self.statistic, estimates))
         value = estimates[self.statistic].value
         if not math.isfinite(value):
             raise UndefinedError(f"the statistic {self.statistic} is {value}; it must be finite")

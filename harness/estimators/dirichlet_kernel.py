@@ -143,14 +143,14 @@ class DirichletKernel:
         p, y = checked(p, y)
         if len(p) < 2:
             raise UndefinedError("there is only one sample; leave-one-out needs at least two")
-        b = self.chosen_bandwidth(p, y, rng)
+        b = self.select_bandwidth(p, y, rng)
         ratio = self._ratios(p, p, y, (b,), leave_one_out=True)[0]
         values = bregman_errors(p, ratio, y, self.form, self.norms, self.generators, self.floor)
         return {
             name: Estimate(value, diagnostics={"bandwidth": b}) for name, value in values.items()
         }
 
-    def chosen_bandwidth(
+    def select_bandwidth(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> float:
         """Return the field `bandwidth`, or the bandwidth that its rule selects for p and y.

@@ -100,7 +100,7 @@ def isotonic_columns(
 
 
 @njit(cache=True)
-def moved(q: np.ndarray, p: np.ndarray, r: np.ndarray) -> np.ndarray:
+def displacement_sums(q: np.ndarray, p: np.ndarray, r: np.ndarray) -> np.ndarray:
     """Return six sums over the rows of d = q - p and of residuals r, for q, p and r (n, k).
 
     The sums are of |d|_1, <sign d, r>, |d|^2, <d, r>, |d| and <d / |d|, r>, in this order, where

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.estimators.ingredient_kernels import moved
+from harness.estimators.ingredient_kernels import displacement_sums
 from harness.estimators.stacking import convex_weights
 
 FLOOR = 1e-7  # smallest probability in logarithms; float32 resolves no smaller steps near 1
@@ -60,10 +60,10 @@ def normal_equations(
     """
     grams = np.array([x[h].T @ x[h] for h in held_out[:-1]])
     sums = np.array([x[h].T @ residual[h] for h in held_out[:-1]])
-    return *without_each(grams, sums), grams, sums
+    return *sum_other_folds(grams, sums), grams, sums
 
 
-def without_each(grams: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sum_other_folds(grams: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums over all folds but one, for each fold, followed by the sum over all folds.
 
     The arguments have one entry per fold on the first axis.
@@ -77,7 +77,7 @@ def training_masks(fold: np.ndarray) -> np.ndarray:
     return np.array([*(fold != v for v in range(int(fold.max()) + 1)), np.ones(len(fold), bool)])
 
 
-def assembled(fitted: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
+def assemble_predictions(fitted: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
     """Return held-out and in-sample predictions (2, n, ...) of a member.
 
     `fitted` (K + 1, n, ...) are the predictions of its fits without each fold and on all samples.
@@ -122,7 +122,7 @@ def evaluate_members(
                 plug1, gain1 = np.abs(d).mean(), (np.sign(d) * r).mean()
                 plug2, cross = (d * d).mean(), (d * r).mean()
             else:
-                sums = moved(np.ascontiguousarray(q), p, r)
+                sums = displacement_sums(np.ascontiguousarray(q), p, r)
                 plug1, gain1, plug2, cross, norm, gain = sums / len(p)
                 values["l2"] += [norm, gain]
             values["l1"] += [plug1, gain1]
@@ -133,7 +133,7 @@ def evaluate_members(
     return candidates, {name: float(x[-4:-2].mean()) for name, x in candidates.items()}, float(v)
 
 
-def combine(
+def combine_ingredients(
     candidates: dict[str, np.ndarray],
     limits: dict[str, float],
     v: float,

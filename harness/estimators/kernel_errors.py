@@ -16,9 +16,9 @@ from harness.estimators.base import Estimate, check_choice, check_integer, gener
 from harness.estimators.residual_kernels import (
     KERNELS,
     check_gamma,
+    check_residuals,
     fourier_features,
     group_sums,
-    on_columns,
     rbf_rate,
     resolve_gamma,
 )
@@ -120,7 +120,7 @@ class SKCE:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        q, r = on_columns(p, y)
+        q, r = check_residuals(p, y)
         n, least = len(q), {"unbiased": 2, "biased": 1, "block": self.blocksize}[self.form]
         if n < least:
             raise UndefinedError(f"form {self.form} needs at least {least} samples; there are {n}")
@@ -237,14 +237,16 @@ class UCME:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        q, r = on_columns(p, y)
+        q, r = check_residuals(p, y)
         rng, gamma = generator(rng, "draws the places"), resolve_gamma(self.gamma, q)
         count, k = int(self.places), q.shape[1]
         t, c = rng.dirichlet(np.ones(k), count), rng.integers(k, size=count)
-        return {"ucme": Estimate(at_places(q, r, t, c, gamma), diagnostics={"gamma": gamma})}
+        return {"ucme": Estimate(ucme_at_places(q, r, t, c, gamma), diagnostics={"gamma": gamma})}
 
 
-def at_places(q: np.ndarray, r: np.ndarray, t: np.ndarray, c: np.ndarray, gamma: float) -> float:
+def ucme_at_places(
+    q: np.ndarray, r: np.ndarray, t: np.ndarray, c: np.ndarray, gamma: float
+) -> float:
     """Return the mean over places j of the square of mean_i k(f_i, t_j) r_i(c_j).
 
     q and r (n, k) are predictions f_i and residuals r_i. The places are points t (J, k) with

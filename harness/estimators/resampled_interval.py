@@ -80,7 +80,7 @@ class Resampling(Wrapper):
     def _inner_seconds(self) -> float:
         return SECONDS if self.inner.seconds is None else self.inner.seconds
 
-    def _applied(
+    def _apply_estimator(
         self, sample: Sample, rng: np.random.Generator | None
     ) -> tuple[dict[str, Estimate], np.random.Generator | int]:
         """Return the estimates of the wrapped estimator on the sample, and rng.
@@ -128,8 +128,8 @@ class ResampledInterval(Resampling):
         problem: Any = None,
     ) -> dict[str, Estimate]:
         sample = Sample.of(p, y, notion, problem)
-        estimates, parent = self._applied(sample, rng)
-        points = {name: estimates[name].value for name in without_bounds(estimates)}
+        estimates, parent = self._apply_estimator(sample, rng)
+        points = {name: estimates[name].value for name in names_without_bounds(estimates)}
         if not points:
             return estimates
         if len(p) < MIN_ROWS:
@@ -181,7 +181,7 @@ def finite_values(wrapper: Wrapper, sample: Sample, rng: np.random.Generator) ->
     return {name: e.value for name, e in estimates.items() if math.isfinite(e.value)}
 
 
-def without_bounds(estimates: dict[str, Estimate]) -> list[str]:
+def names_without_bounds(estimates: dict[str, Estimate]) -> list[str]:
     """Return the names of the estimates that get an interval.
 
     These are finite point estimates without a bound. A p-value gets no interval.
@@ -231,7 +231,7 @@ def with_diagnostics(e: Estimate, diagnostics: dict[str, float]) -> Estimate:
     return replace(e, diagnostics={**(e.diagnostics or {}), **diagnostics})
 
 
-def no_statistic(name: str, names: Collection[str]) -> str:
+def statistic_message(name: str, names: Collection[str]) -> str:
     """Return the message about a statistic that is none of the estimands `names`."""
     return (
         f"statistic is {name!r}, which the estimator does not return; give one of "

@@ -29,7 +29,7 @@ def check_gamma(gamma: float | str) -> None:
         )
 
 
-def on_columns(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def check_residuals(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return checked predictions f (n, k) and residuals e_y - f (n, k).
 
     e_y is the one-hot vector of the label. Scalars p (n,) become the two columns (1 - p, p).
@@ -49,7 +49,7 @@ def rbf_rate(gamma: float) -> float:
     return 0.5 / gamma**2
 
 
-def times(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
+def kernel_product(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
     """Return K v for the kernel K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)) of q = f.
 
     K is computed in tiles, so that memory is O(n).

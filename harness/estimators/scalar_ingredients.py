@@ -1,8 +1,8 @@
 """Ingredients of the learned estimate `Best` for scalar predictions.
 
-A member is a method of fitting a recalibration map. In this module `seen` (K + 1, n) are masks of
-the training samples outside each of K folds, and at last of all samples. `held_out` are masks of
-the samples of each fold, and at last None.
+A member is a method of fitting a recalibration map. In this module `training` (K + 1, n) are masks
+of the samples outside each of K folds, and at last of all samples. `held_out` are masks of the
+samples of each fold, and at last None.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from harness.estimators.ingredient_members import (
     FLOOR,
     NEWTON,
     Ingredients,
-    assembled,
-    combine,
+    assemble_predictions,
+    combine_ingredients,
     evaluate_members,
     normal_equations,
     training_masks,
@@ -64,13 +64,13 @@ def ingredients_of_scalars(
     folds.
     """
     p, y, fold = shared.p, shared.y, fold[shared.order]
-    seen = training_masks(fold)
-    held_out = [*(~seen[:-1]), None]
+    training = training_masks(fold)
+    held_out = [*(~training[:-1]), None]
     members = [
-        *_logistic(p, y, seen, held_out),
+        *_logistic(p, y, training, held_out),
         isotonic_folds(p, shared.hits, fold, len(held_out) - 1),
-        *_linear(shared.of_rank, p, y, seen, held_out, (0.3, 3.0, 30.0)),
-        *_linear(shared.of_p, p, y, seen, held_out, (3.0,)),
+        *_linear(shared.of_rank, p, y, training, held_out, (0.3, 3.0, 30.0)),
+        *_linear(shared.of_p, p, y, training, held_out, (3.0,)),
     ]
     stats, limits, v = evaluate_members(members, p, y)
     l1 = np.concatenate(
@@ -79,7 +79,9 @@ def ingredients_of_scalars(
     l2_squared = np.concatenate(
         [[0.0], stats["l2_squared"], *[b[2:] for b in shared.bins], [shared.mean**2]]
     )
-    return combine({"l1": l1, "l2_squared": l2_squared}, limits, v, len(p), [v, *shared.law])
+    return combine_ingredients(
+        {"l1": l1, "l2_squared": l2_squared}, limits, v, len(p), [v, *shared.law]
+    )
 
 
 def mass_binned(p: np.ndarray, y: np.ndarray, first: np.ndarray, bins: int) -> np.ndarray:
@@ -111,7 +113,7 @@ def _binned(index: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _logistic(
-    p: np.ndarray, y: np.ndarray, seen: np.ndarray, held_out: Sequence[Any]
+    p: np.ndarray, y: np.ndarray, training: np.ndarray, held_out: Sequence[Any]
 ) -> list[np.ndarray]:
     """Return the predictions of two logistic members, each held-out and in-sample, (2, n).
 
@@ -125,16 +127,16 @@ def _logistic(
         start = np.ones(x.shape[1])
         start[2:] = 0.0
         z, start = x / scale, start * scale
-        w = np.tile(start, (len(seen), 1))
+        w = np.tile(start, (len(training), 1))
         products = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
         ridge = 0.3 * np.eye(len(start))
         transposed = np.ascontiguousarray(z.T)
         for _ in range(NEWTON):
             q = _sigmoid(w @ transposed)
             residual = y - q
-            residual *= seen
+            residual *= training
             q *= 1.0 - q
-            q *= seen
+            q *= training
             slope = residual @ z - 0.3 * (w - start)
             curve = (q @ products).reshape(len(w), *ridge.shape) + ridge
             step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
@@ -142,7 +144,7 @@ def _logistic(
             w = w + step * np.minimum(1.0, 1.0 / np.maximum(size, 1e-12))
             if size.max() < CONVERGED:
                 break
-        predictions.append(assembled(_sigmoid(w @ transposed), held_out))
+        predictions.append(assemble_predictions(_sigmoid(w @ transposed), held_out))
     return predictions
 
 
@@ -159,7 +161,7 @@ def _linear(
     basis: np.ndarray,
     p: np.ndarray,
     y: np.ndarray,
-    seen: np.ndarray,
+    training: np.ndarray,
     held_out: Sequence[Any],
     ridges: Sequence[float],
 ) -> list[np.ndarray]:
@@ -178,5 +180,5 @@ def _linear(
         b = np.linalg.solve(gram + (ridge * max(v, 0.01) * 10.0) * penalty, side[:, :, None])[
             :, :, 0
         ]
-        predictions.append(assembled(np.clip(p + b @ basis.T, 0.0, 1.0), held_out))
+        predictions.append(assemble_predictions(np.clip(p + b @ basis.T, 0.0, 1.0), held_out))
     return predictions

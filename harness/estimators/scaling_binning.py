@@ -70,14 +70,14 @@ class ScalingBinning:
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
         p, y = checked(p, y)
-        squared = _by_value(p, y) if self.rule == "auto" else None
+        squared = _squared_error_by_value(p, y) if self.rule == "auto" else None
         if squared is None:
             rule = "mass" if self.rule == "auto" else self.rule
             squared = Debiased(self.bins, rule)(p, y, rng)["l2_squared"].value
         return {"rms": Estimate(max(squared, 0.0) ** 0.5), "l2_squared": Estimate(squared)}
 
 
-def _by_value(p: np.ndarray, y: np.ndarray) -> float | None:
+def _squared_error_by_value(p: np.ndarray, y: np.ndarray) -> float | None:
     """Return the debiased squared error with one bin per distinct prediction.
 
     Return None if there are n / 4 distinct predictions or more.

@@ -9,8 +9,8 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, check_integer
 from harness.estimators.residual_kernels import (
+    check_residuals,
     group_sums,
-    on_columns,
 )
 
 MAX_INTERVALS = 1_000_000
@@ -71,7 +71,7 @@ class SimplexECE:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        q, r = on_columns(p, y)
+        q, r = check_residuals(p, y)
         small_type = np.min_scalar_type(int(self.intervals))
         index = np.minimum(np.floor(q * self.intervals), self.intervals - 1).astype(small_type)
         if index.itemsize == 1:

@@ -86,7 +86,7 @@ class SmoothECE:
             if needed <= grid or sigma == 0.0:
                 break
             grid = needed
-        value = _smoothed(spectrum, sigma)
+        value = _smoothed_norm(spectrum, sigma)
         return {"smooth_ece": Estimate(value, diagnostics={"bandwidth": sigma, "grid": grid})}
 
 
@@ -104,7 +104,7 @@ def _cosines(p: np.ndarray, residual: np.ndarray, grid: int) -> np.ndarray:
     return dct(mass, type=1)
 
 
-def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
+def _smoothed_norm(spectrum: np.ndarray, sigma: float) -> float:
     """Return the L1 norm over [0, 1] of the residual after smoothing with bandwidth sigma.
 
     `spectrum` holds the cosine coefficients of the residual.
@@ -119,13 +119,13 @@ def _smoothed(spectrum: np.ndarray, sigma: float) -> float:
 
 def _fixed_point(spectrum: np.ndarray) -> float:
     """Return the sigma that equals the norm of the residual smoothed with bandwidth sigma."""
-    whole = _smoothed(spectrum, 0.0)
+    whole = _smoothed_norm(spectrum, 0.0)
     if whole == 0.0:
         return 0.0
     # Up to rounding, the norm decreases with sigma and is at most 1.
     largest = min(1.001, whole + 1e-9)
 
     def excess(sigma: float) -> float:
-        return (_smoothed(spectrum, sigma) if sigma else whole) - sigma
+        return (_smoothed_norm(spectrum, sigma) if sigma else whole) - sigma
 
     return float(brentq(excess, 0.0, largest, xtol=1e-12))

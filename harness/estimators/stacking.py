@@ -52,9 +52,9 @@ def cross_fit_pairs(
     predictions = np.empty((folds, len(calibrators), *p.shape))
     rows = [np.flatnonzero(fold == v) for v in range(folds)]
     pairs = [(v, u) for v in range(folds) for u in range(v + 1)]
-    seen = np.array([(fold != u) & (fold != v) for v, u in pairs])
+    training = np.array([(fold != u) & (fold != v) for v, u in pairs])
     for m, calibrator in enumerate(calibrators):
-        for (v, u), q in zip(pairs, fit_each(calibrator, p, y, seen, rng)):
+        for (v, u), q in zip(pairs, fit_each(calibrator, p, y, training, rng)):
             predictions[v, m, rows[u]] = q(p[rows[u]])
             if u != v:
                 predictions[u, m, rows[v]] = q(p[rows[v]])
@@ -95,7 +95,7 @@ def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndar
     return w[:-1] / max(w.sum(), 1.0)
 
 
-def stacked(
+def stack_predictions(
     p: np.ndarray, y: np.ndarray, fold: np.ndarray, predictions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the held-out predictions of a stack, shaped like p, and its weights (K, M).

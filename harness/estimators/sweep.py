@@ -111,14 +111,14 @@ def _largest_monotone(hits: np.ndarray, p: np.ndarray, cut: Callable[[int], np.n
     rounding.
     """
 
-    def rising(starts: np.ndarray) -> bool:
+    def is_rising(starts: np.ndarray) -> bool:
         ones, sizes = np.diff(hits[starts]), np.diff(starts)
         return bool((ones[:-1] * sizes[1:] <= ones[1:] * sizes[:-1]).all())
 
     groups = np.concatenate([[0], np.flatnonzero(np.diff(p)) + 1, [len(p)]])
-    if rising(groups):  # then the mean outcomes rise on all coarser bins, too
+    if is_rising(groups):  # then the mean outcomes rise on all coarser bins, too
         return len(p)
     bins = 1
-    while bins < len(p) and rising(cut(bins + 1)):
+    while bins < len(p) and is_rising(cut(bins + 1)):
         bins += 1
     return bins

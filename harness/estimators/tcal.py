@@ -89,13 +89,13 @@ class TCal:
         order = np.argsort(p, kind="stable")
         p, y = p[order], y[order]
         bins = self.bins or 2 ** round(0.4 * math.log2(n))
-        value = _Levels.of([_Bins.of(p, bins)], n).statistics((y - p)[None, :])[0, 0]
-        tests = _dyadic(p)
+        value = _Levels.make([_Bins.make(p, bins)], n).statistics((y - p)[None, :])[0, 0]
+        tests = _dyadic_bins(p)
         deviations = _null_deviations(p, tests)
-        levels = _Levels.of(tests, n)
+        levels = _Levels.make(tests, n)
         observed = levels.statistics((y - p)[None, :])
-        drawn = self._drawn(p, levels, stream)
-        top, tops = (_scaled(t, deviations).max(axis=1) for t in (observed, drawn))
+        drawn = self._draw_statistics(p, levels, stream)
+        top, tops = (_standardise(t, deviations).max(axis=1) for t in (observed, drawn))
         # With few samples many draws give equal T up to rounding, and must count as ties.
         p_value = (1 + np.count_nonzero(tops >= top[0] - 1e-9)) / (1 + len(tops))
         p_values = (1 + np.count_nonzero(drawn >= observed - 1e-12, axis=0)) / (1 + len(drawn))
@@ -106,7 +106,9 @@ class TCal:
             "p_value": Estimate(float(p_value), diagnostics=diagnostics),
         }
 
-    def _drawn(self, p: np.ndarray, levels: _Levels, stream: np.random.Generator) -> np.ndarray:
+    def _draw_statistics(
+        self, p: np.ndarray, levels: _Levels, stream: np.random.Generator
+    ) -> np.ndarray:
         """Return t_m of every level for labels drawn from the predictions, (resamples, levels)."""
         count, step = int(self.resamples), max(1, BLOCK_ENTRIES // len(p))
         values = []
@@ -127,7 +129,7 @@ class _Bins:
     ends: np.ndarray
 
     @classmethod
-    def of(cls, p: np.ndarray, count: int) -> _Bins:
+    def make(cls, p: np.ndarray, count: int) -> _Bins:
         """Divide sorted p into `count` bins of equal width, and keep those with two samples.
 
         The last bin is closed.
@@ -135,7 +137,7 @@ class _Bins:
         if count < len(p):
             ends = np.append(np.searchsorted(p, np.arange(1, count) / count), len(p))
         else:
-            ends = _runs(p, count)
+            ends = _bin_ends(p, count)
         starts = np.append(0, ends[:-1])
         used = ends - starts > 1
         return cls(starts[used], ends[used])
@@ -155,13 +157,13 @@ def _null_deviations(p: np.ndarray, tests: list[_Bins]) -> np.ndarray:
     return np.array(deviations)
 
 
-def _runs(p: np.ndarray, count: int) -> np.ndarray:
+def _bin_ends(p: np.ndarray, count: int) -> np.ndarray:
     """Return the ends of those of `count` bins that are not empty, among sorted p."""
     index = np.minimum(np.floor(p * count), count - 1)
     return np.append(np.flatnonzero(np.diff(index)) + 1, len(p))
 
 
-def _dyadic(p: np.ndarray) -> list[_Bins]:
+def _dyadic_bins(p: np.ndarray) -> list[_Bins]:
     """Return the bins for m = 2, 4, ..., 2^B of sorted p, as defined in `TCal`.
 
     The list ends with the first m for which no bin contains two different predictions.
@@ -171,8 +173,8 @@ def _dyadic(p: np.ndarray) -> list[_Bins]:
     distinct = 1 + np.count_nonzero(np.diff(p))
     levels = []
     for level in range(1, max(finest, 1) + 1):
-        levels.append(_Bins.of(p, 2**level))
-        if len(_runs(p, 2**level)) == distinct:
+        levels.append(_Bins.make(p, 2**level))
+        if len(_bin_ends(p, 2**level)) == distinct:
             break
     return levels
 
@@ -200,7 +202,7 @@ class _Levels:
     sample_weights: np.ndarray
 
     @classmethod
-    def of(cls, levels: list[_Bins], n: int) -> _Levels:
+    def make(cls, levels: list[_Bins], n: int) -> _Levels:
         """Make the object from the bins of every level, for n samples."""
         starts, ends = (
             np.concatenate(x) for x in zip(*((bins.starts, bins.ends) for bins in levels))
@@ -225,7 +227,7 @@ class _Levels:
         return (squares - single) / r.shape[1]
 
 
-def _scaled(t: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+def _standardise(t: np.ndarray, deviations: np.ndarray) -> np.ndarray:
     """Return t_m / s_m for t (rows, levels) and the standard deviations s_m (levels,).
 
     Where s_m is 0, calibration implies t_m = 0. The result is then 0 for t_m = 0, else infinite.

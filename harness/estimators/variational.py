@@ -200,7 +200,7 @@ class Variational:
         like p.
         """
         used = self.contributions(p, y, partitions, notion)
-        lows = self._lows(p, y, used, partitions, pivot(notion))
+        lows = self._lower_bounds(p, y, used, partitions, pivot(notion))
         estimates = {}
         for (loss, x), low in zip(used, lows):
             means = [self._mean(terms, fold) for terms, (fold, _) in zip(x, partitions)]
@@ -229,7 +229,7 @@ class Variational:
             for loss in self.losses or standard
         ]
 
-    def _lows(
+    def _lower_bounds(
         self,
         p: np.ndarray,
         y: np.ndarray,

@@ -17,11 +17,11 @@ from harness.estimators.ingredient_members import (
     FLOOR,
     NEWTON,
     Ingredients,
-    combine,
+    combine_ingredients,
     evaluate_members,
     normal_equations,
+    sum_other_folds,
     training_masks,
-    without_each,
 )
 from harness.estimators.scalar_ingredients import mass_binned
 from harness.math.notions import one_hot
@@ -99,27 +99,27 @@ def ingredients_of_vectors(
     norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])
     deviations = np.log(max(shared.deviation, 1e-6) / np.sqrt(v))
     law = [v, *shared.law, deviations, *shared.top, np.tanh(log_beta), shared.distinct / n]
-    return combine({"l1": l1, "l2_squared": l2_squared, "l2": norm}, limits, v, n, law)
+    return combine_ingredients({"l1": l1, "l2_squared": l2_squared, "l2": norm}, limits, v, n, law)
 
 
 def _tempered(
-    z: np.ndarray, outcome_logs: np.ndarray, seen: np.ndarray, held_out: Sequence[Any]
+    z: np.ndarray, outcome_logs: np.ndarray, training: np.ndarray, held_out: Sequence[Any]
 ) -> tuple[np.ndarray, float]:
     """Return the predictions softmax(b log p), and log b of the fit to all samples.
 
-    z (k, n) is log p, and outcome_logs (n,) its entries at the labels. `seen` (K + 1, n) are masks
-    of the samples outside each fold, and at last of all samples. Newton steps fit log b for all of
-    them together.
+    z (k, n) is log p, and outcome_logs (n,) its entries at the labels. `training` (K + 1, n) are
+    masks of the samples outside each fold, and at last of all samples. Newton steps fit log b for
+    all of them together.
     """
     largest = z.max(axis=0)
     z = z - largest
     squares = z * z
-    target = seen @ (outcome_logs - largest)
-    t = np.zeros(len(seen))
+    target = training @ (outcome_logs - largest)
+    t = np.zeros(len(training))
     for _ in range(NEWTON):
         b = np.exp(t)
-        slope, curve = np.empty(len(seen)), np.empty(len(seen))
-        for i, mask in enumerate(seen):
+        slope, curve = np.empty(len(training)), np.empty(len(training))
+        for i, mask in enumerate(training):
             e = np.exp(b[i] * z)
             total = e.sum(axis=0)
             mean = np.einsum("ij,ij->j", e, z) / total
@@ -214,7 +214,7 @@ def _pooled(
     residual = hot - p
     flat = [(basis[h].reshape(-1, basis.shape[2]), residual[h].ravel()) for h in held_out[:-1]]
     grams, sums = np.array([x.T @ x for x, _ in flat]), np.array([r @ x for x, r in flat])
-    gram, side = without_each(grams, sums)
+    gram, side = sum_other_folds(grams, sums)
     rough = np.diag(np.tile(1.0 + np.arange(6.0) ** 4 / 10.0, 2))
     least = np.inf
     for ridge in RIDGES[:4]:

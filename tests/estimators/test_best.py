@@ -13,7 +13,7 @@ from harness.estimators import Best, BestLower, Binned, Variational
 from harness.estimators.application import apply
 from harness.estimators.ingredient_kernels import isotonic_columns, isotonic_folds
 from harness.estimators.ingredients import compute_ingredients
-from harness.estimators.stacking import convex_weights, cross_fit_pairs, stacked
+from harness.estimators.stacking import convex_weights, cross_fit_pairs, stack_predictions
 from harness.math.folds import assign_folds
 from harness.math.notions import one_hot
 
@@ -53,7 +53,7 @@ def test_neither_maps_nor_weights_of_a_fold_see_its_labels(problem):
     fold = np.arange(150) % 5
     others = np.where(fold == 2, 1 - np.minimum(y, 1), y)
     held_out = [
-        stacked(
+        stack_predictions(
             p, labels, fold, cross_fit_pairs([Isotonic(), Temperature()], p, labels, fold, None)
         )[0]
         for labels in (y, others)

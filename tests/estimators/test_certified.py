@@ -21,7 +21,7 @@ from harness.estimators import (
     NWKfold,
     TVInsample,
 )
-from harness.estimators.certified.base import deviation_width, in_order
+from harness.estimators.certified.base import deviation_width, sort_by_score
 from harness.estimators.certified.denoising import tvb
 from harness.estimators.certified.rank_window_kernels import rank_windows, smooth_ranks
 from harness.math.concentration import dkw, empirical_bernstein, kl_lower, kl_upper
@@ -137,7 +137,7 @@ def test_sorting_keeps_each_label_with_its_score():
     r = rng(1)
     p = np.concatenate([r.random(50), [0.0, -0.0, 1.0, 0.5, np.nextafter(0.5, 1), 5e-324]])
     y = r.integers(0, 2, len(p))
-    scores, labels = in_order(p, y)
+    scores, labels = sort_by_score(p, y)
     order = np.lexsort((y, p))
     assert (scores == p[order]).all() and (labels == y[order]).all()
 

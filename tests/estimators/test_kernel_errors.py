@@ -15,8 +15,8 @@ from slow_params import slow
 from harness import load_estimator, reduce
 from harness.errors import UndefinedError
 from harness.estimators import CKCE, MMCE, SKCE, UCME, Binned, SimplexECE
-from harness.estimators.ckce_solvers import System, by_cholesky, by_low_rank
-from harness.estimators.kernel_errors import at_places
+from harness.estimators.ckce_solvers import System, solve_by_cholesky, solve_by_low_rank
+from harness.estimators.kernel_errors import ucme_at_places
 from harness.math import kernels
 from harness.math.kernels import median_distance, rbf, rbf_form, rbf_times
 from harness.math.low_rank import complete_cholesky, pivoted_cholesky
@@ -177,8 +177,8 @@ def test_noise_floor_is_the_diagonal_of_the_trace():
         expected, rel=1e-9
     )
     r = one_hot(y, 4) - q
-    assert by_cholesky(q, r, 0.5, 5.0, spread)[0] == pytest.approx(
-        by_low_rank(q, r, 0.5, 5.0, spread, 1e-9)[0], rel=1e-9
+    assert solve_by_cholesky(q, r, 0.5, 5.0, spread)[0] == pytest.approx(
+        solve_by_low_rank(q, r, 0.5, 5.0, spread, 1e-9)[0], rel=1e-9
     )
 
 
@@ -378,7 +378,7 @@ def test_ucme_at_given_places():
             for f, a in zip(q, y)
         ]
         expected += np.mean(terms) ** 2 / 2
-    assert at_places(q, one_hot(y, 2) - q, t, c, 0.5) == pytest.approx(expected)
+    assert ucme_at_places(q, one_hot(y, 2) - q, t, c, 0.5) == pytest.approx(expected)
 
 
 @pytest.mark.slow
@@ -537,7 +537,7 @@ def test_one_product_corrects_a_low_rank_to_third_order(rank):
     r = np.eye(5)[rng.integers(5, size=300)] - q
     c, gamma = 75.0, 0.6
     low = pivoted_cholesky(q, 0.5 / gamma**2, max_rank=rank)
-    value, diagnostics = by_low_rank(q, r, gamma, c, np.zeros(300), 1e-6, low)
+    value, diagnostics = solve_by_low_rank(q, r, gamma, c, np.zeros(300), 1e-6, low)
     uncorrected = System(np.column_stack([q, low.factor]), c).primal(r)
     k = q @ q.T + rbf(q, q, 0.5 / gamma**2)
     w = np.linalg.solve(k + c * np.eye(300), r)

@@ -221,7 +221,7 @@ def test_bandwidth_rules():
     assert many[1] == pytest.approx(np.log(k.sum(axis=1) / 4000).sum(), rel=1e-9)
     p, y = sample("beta_overconfident", 2000, 1)
     tuned = DirichletKernel("risk")
-    b = tuned.chosen_bandwidth(p, y, default_rng(0))
+    b = tuned.select_bandwidth(p, y, default_rng(0))
     assert 1e-3 < b < 0.3  # smooth map: neither end of the grid
     assert tuned(p, y, default_rng(0))["kl"].diagnostics == {"bandwidth": b}
 
@@ -467,7 +467,7 @@ def test_equal_predictions_mislead_the_likelihood_and_not_the_risk():
     p = np.where(p > 0.6, 1.0, p)
     y = (default_rng(0).random(1000) < p).astype(int)  # calibrated
     likelihood, tuned = DirichletKernel("likelihood"), DirichletKernel("risk")
-    assert likelihood.chosen_bandwidth(p, y) < 1e-3 < tuned.chosen_bandwidth(p, y, default_rng(0))
+    assert likelihood.select_bandwidth(p, y) < 1e-3 < tuned.select_bandwidth(p, y, default_rng(0))
     by_risk = tuned(p, y, default_rng(0))["l2_squared"].value
     assert by_risk < 0.5 * likelihood(p, y)["l2_squared"].value
 

@@ -179,7 +179,7 @@ def checked_scores(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return p, y
 
 
-def in_order(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def sort_by_score(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the scores in ascending order, (n,), and their labels, (n,) of uint8.
 
     Labels of equal scores ascend. Folds are assigned by position, so that the result would
@@ -215,7 +215,7 @@ def deviation_width(squares: float, delta: float) -> float:
     return math.sqrt(math.log(1.0 / delta) * squares / 2.0)
 
 
-def transferred(
+def transfer_bound(
     level: float,
     n: int,
     empirical: float,

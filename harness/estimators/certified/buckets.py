@@ -11,8 +11,8 @@ from harness.estimators.base import Estimate, check_choice, check_integer
 from harness.estimators.certified.base import (
     PerturbationBound,
     deviation_width,
-    in_order,
-    transferred,
+    sort_by_score,
+    transfer_bound,
     upper_bound,
 )
 from harness.estimators.certified.bucket_kernels import smooth_buckets
@@ -109,10 +109,10 @@ class LipBkt(PerturbationBound):
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         best = (slope / 0.64) ** (2 / 3) * n ** (1 / 3)
         buckets = int(self.buckets or max(1, round(min(best, LARGEST_BUCKETS))))
-        scores, labels = in_order(p, y)
+        scores, labels = sort_by_score(p, y)
         empirical, bias = smooth_buckets(scores, labels, buckets, slope)
         deviation = deviation_width(1.0 / n, half_delta)
         more = {"h": h, "slope": slope, "buckets": buckets}
-        return transferred(
+        return transfer_bound(
             self.level, n, empirical, bias, deviation, half_delta, half_delta, **more
         )

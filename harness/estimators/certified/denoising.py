@@ -12,9 +12,9 @@ from harness.estimators.certified import denoising_kernels as tv
 from harness.estimators.certified.base import (
     VariationBound,
     check_folds,
-    in_order,
     random_folds,
-    transferred,
+    sort_by_score,
+    transfer_bound,
     upper_bound,
 )
 from harness.math.concentration import dkw, empirical_bernstein
@@ -89,7 +89,7 @@ class TVKfold(VariationBound):
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, variation: float
     ) -> dict[str, Estimate]:
         fold = random_folds(len(p), self.folds, rng)
-        scores, labels = in_order(p, y)
+        scores, labels = sort_by_score(p, y)
         return self.evaluate_sorted(scores, labels, fold, variation)
 
     def evaluate_sorted(
@@ -185,7 +185,7 @@ class TVInsample(VariationBound):
     def bound(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, variation: float
     ) -> dict[str, Estimate]:
-        scores, labels = in_order(p, y)
+        scores, labels = sort_by_score(p, y)
         n, delta = len(p), 1.0 - self.level
         delta_1, delta_2 = 0.9 * delta, 0.1 * delta
         starts, sums = np.empty(n + 1, np.int32), np.empty(n + 1, np.int32)
@@ -202,7 +202,9 @@ class TVInsample(VariationBound):
             "variation": variation,
         }
         empirical = tv.fitted_gaps(scores, starts, v)
-        return transferred(self.level, n, empirical, min(1.0, bound), 0.0, delta_1, delta_2, **more)
+        return transfer_bound(
+            self.level, n, empirical, min(1.0, bound), 0.0, delta_1, delta_2, **more
+        )
 
 
 def tv_lambda(m: int, groups: int, delta: float) -> float:

@@ -91,7 +91,8 @@ class LowerPreq(CertifiedBound):
         for e, epoch_sum in enumerate(sums):
             if e:
                 gains = [
-                    float(np.sign(_merged(gathered, b)) @ _merged(epoch_sum, b)) for b in counts
+                    float(np.sign(_merge_buckets(gathered, b)) @ _merge_buckets(epoch_sum, b))
+                    for b in counts
                 ]
                 best = int(total_gains.argmax()) if total_gains.any() else best
                 gain += gains[best]
@@ -120,7 +121,7 @@ def epoch_ends(n: int) -> list[int]:
     return ends
 
 
-def _merged(sums: np.ndarray, buckets: int) -> np.ndarray:
+def _merge_buckets(sums: np.ndarray, buckets: int) -> np.ndarray:
     """Return sums over `buckets` equal buckets from sums over a multiple of that number."""
     return sums.reshape(buckets, -1).sum(axis=1)
 

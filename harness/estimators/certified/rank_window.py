@@ -11,8 +11,8 @@ from harness.estimators.base import Estimate, check_integer
 from harness.estimators.certified.base import (
     VariationBound,
     deviation_width,
-    in_order,
-    transferred,
+    sort_by_score,
+    transfer_bound,
 )
 from harness.estimators.certified.rank_window_kernels import smooth_ranks
 
@@ -78,7 +78,7 @@ class BVWindow(VariationBound):
     def bound(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None, variation: float
     ) -> dict[str, Estimate]:
-        scores, labels = in_order(p, y)
+        scores, labels = sort_by_score(p, y)
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         window = int(self.window or n)
         if self.window is None and variation > 0:
@@ -88,6 +88,6 @@ class BVWindow(VariationBound):
         empirical, largest, squares = smooth_ranks(scores, labels, int(min(window, n)))
         more = {"window": window, "largest_share": largest, "variation": variation}
         bias, deviation = min(1.0, variation * largest), deviation_width(squares, half_delta)
-        return transferred(
+        return transfer_bound(
             self.level, n, empirical, bias, deviation, half_delta, half_delta, **more
         )

@@ -18,9 +18,9 @@ from harness.estimators.certified.base import (
     PerturbationBound,
     check_folds,
     deviation_width,
-    in_order,
     random_folds,
-    transferred,
+    sort_by_score,
+    transfer_bound,
 )
 from harness.math.sech_noise import curvature_bound, slope_bound
 
@@ -110,7 +110,7 @@ class NWKfold(PerturbationBound):
     ) -> dict[str, Estimate]:
         _check_size(len(p))
         fold = random_folds(len(p), self.folds, rng)
-        scores, labels = in_order(p, y)
+        scores, labels = sort_by_score(p, y)
         return self.evaluate_sorted(scores, labels, fold, h)
 
     def evaluate_sorted(
@@ -128,13 +128,13 @@ class NWKfold(PerturbationBound):
             totals = np.bincount(fold, minlength=self.folds)
             chosen = np.zeros(self.folds)
             for k in range(self.folds):
-                ranks = evenly(int(totals[k]), QUERY_POINTS // self.folds)
+                ranks = evenly_spaced(int(totals[k]), QUERY_POINTS // self.folds)
                 if len(ranks):
                     queries = windows.members(fold, sums, k, ranks)
                     cost = partial(
                         windows.mean_cost, scores, fold, sums, queries, slope, curvature, k
                     )
-                    chosen[k] = best_step(cost)
+                    chosen[k] = best_bandwidth(cost)
         else:
             chosen = np.full(self.folds, float(self.bandwidth))
         reach, gap, error = np.zeros(n), 0.0, 0.0
@@ -145,7 +145,7 @@ class NWKfold(PerturbationBound):
             gap, error = gap + part[0], error + part[1]
         deviation = deviation_width(float(reach @ reach) / n / n, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": float(chosen.mean())}
-        return transferred(
+        return transfer_bound(
             self.level, n, gap / n, error / n, deviation, half_delta, half_delta, **more
         )
 
@@ -231,7 +231,7 @@ class NWJensen(PerturbationBound):
         empirical, bias, squares, bandwidth = smooth(p, y, slope, curvature)
         deviation = deviation_width(squares, half_delta)
         more = {"h": h, "slope": slope, "curvature": curvature, "bandwidth": bandwidth}
-        return transferred(
+        return transfer_bound(
             self.level, n, empirical, bias, deviation, half_delta, half_delta, **more
         )
 
@@ -239,12 +239,12 @@ class NWJensen(PerturbationBound):
         self, p: np.ndarray, y: np.ndarray, slope: float, curvature: float
     ) -> tuple[float, float, float, float]:
         """Return (empirical term, bias, sum of c_i^2, bandwidth), from sorted scores."""
-        scores, labels = in_order(p, y)
+        scores, labels = sort_by_score(p, y)
         b = self.bandwidth
         if b is None:
             fold = np.zeros(len(scores), np.uint8)
-            sums, queries = windows.block_sums(scores, fold, 1), evenly(len(scores))
-            b = best_step(
+            sums, queries = windows.block_sums(scores, fold, 1), evenly_spaced(len(scores))
+            b = best_bandwidth(
                 partial(windows.mean_cost, scores, fold, sums, queries, slope, curvature, -1)
             )
         reach = np.empty(len(scores))
@@ -260,8 +260,8 @@ class NWJensen(PerturbationBound):
         sums = histogram.bin_sums(p, y, bits)
         b = self.bandwidth
         if b is None:
-            queries = np.searchsorted(sums[:, 0], evenly(len(p)), side="right") - 1
-            b = best_step(
+            queries = np.searchsorted(sums[:, 0], evenly_spaced(len(p)), side="right") - 1
+            b = best_bandwidth(
                 lambda width: histogram.bin_cost(
                     sums, queries, round(width * bins), slope, curvature
                 )
@@ -269,7 +269,7 @@ class NWJensen(PerturbationBound):
         return *histogram.smooth_bins(sums, round(b * bins), slope, curvature), float(b)
 
 
-def best_step(cost: Callable[[float], float]) -> float:
+def best_bandwidth(cost: Callable[[float], float]) -> float:
     """Return the bandwidth 2^(-3 - j/4), j in 0..60, for which cost(bandwidth) is smallest.
 
     The search tries every fourth j, and then the three j on either side of the best of these.
@@ -282,7 +282,7 @@ def best_step(cost: Callable[[float], float]) -> float:
     return 2.0 ** (-3.0 - min(sorted(costs), key=costs.__getitem__) / 4.0)
 
 
-def evenly(n: int, count: int = QUERY_POINTS) -> np.ndarray:
+def evenly_spaced(n: int, count: int = QUERY_POINTS) -> np.ndarray:
     """Return min(n, count) evenly spaced integers from 0 to n - 1."""
     return np.linspace(0, n - 1, min(n, count)).astype(np.int64)
 
