@@ -117,7 +117,8 @@ class Binned:
         """Yield, for every setting {field: value}, the residual products at each of `points`.
 
         The bins are fitted to predictions p and labels y. The feature of a point is the mean of
-        p - y in its bin, and products are inner products of features (gruber2025, Section 4.1).
+        p - y in its bin. Residual products are inner products of the features of two points
+        (gruber2025, Section 4.1).
         """
         for setting in settings:
             binned = dataclasses.replace(self, **setting)

@@ -49,7 +49,7 @@ class System:
         return (b - self.features @ self._inner(self.features.T @ b)) / self.c
 
     def primal(self, r: np.ndarray) -> float:
-        """Return ckce for K = F F', which is ||(F' F + c I)^-1 F' R||^2."""
+        """Return ckce of residuals r for the kernel matrix F F', ||(F' F + c I)^-1 F' r||^2."""
         return float((self._inner(self.features.T @ r) ** 2).sum())
 
     def trace(self, weights: np.ndarray) -> float:
@@ -140,7 +140,8 @@ def solve_by_low_rank(
 def acceptable_error(value: float, r: np.ndarray, c: float, accuracy: float) -> float:
     """Return the largest absolute error that is accepted for a value of ckce.
 
-    It is `accuracy` times the value, or 1e-12 of the largest possible value, ||R||^2 / (4 c).
+    It is `accuracy` times the value, or 1e-12 of the largest possible value, ||r||^2 / (4 c), for
+    the residuals r and c = ridge n.
     """
     return max(accuracy * value, NEGLIGIBLE_SHARE * (r * r).sum() / (4.0 * c))
 
@@ -182,7 +183,7 @@ def _refine(
     missing_trace: float,
     accuracy: float,
 ) -> tuple[float, float, int]:
-    """Return ckce, a bound of its error, and the number of products with K.
+    """Return ckce, a bound of its error, and the number of products with the kernel matrix.
 
     Preconditioned conjugate gradients start from x and treat all columns together. They end when
     the bound is acceptable, or after MAX_PRODUCTS products.

@@ -203,8 +203,9 @@ class DirichletKernel:
     ) -> Iterator[list[ResidualGram]]:
         """Yield, for every setting {"bandwidth": b}, the residual products at each of `points`.
 
-        The feature of a point x is x minus the kernel regression of y on p at x (gruber2025,
-        Section 4.1). No sample is left out, because the points must be other samples than p.
+        The feature of a point x is x minus the kernel regression of y on p at x. Residual products
+        are inner products of the features of two points (gruber2025, Section 4.1). No sample is
+        left out, because the points must be other samples than p.
         """
         bandwidths = self._bandwidths(settings)
         ratios = [self._ratios(x, p, y, bandwidths) for x in points]

@@ -64,9 +64,9 @@ def normal_equations(
 
 
 def sum_other_folds(grams: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums over all folds but one, for each fold, followed by the sum over all folds.
+    """Sum `grams` and `sums` over all folds but fold v, for every v, and at last over all folds.
 
-    The arguments have one entry per fold on the first axis.
+    Both have one entry per fold on their first axis, and so have both results, with one more.
     """
     gram, side = (np.concatenate([a.sum(axis=0) - a, a.sum(axis=0)[None]]) for a in (grams, sums))
     return gram, side

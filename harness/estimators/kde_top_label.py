@@ -85,7 +85,9 @@ class KDETopLabel:
         width = max(self.bandwidth or rule, STEP)
         inside = (GRID > 0.0) & (GRID < 1.0)
         x = GRID[inside]
-        density, density_of_ones = (mass(q, width)[inside] / len(p) for q in (p, p[y == 1]))
+        density, density_of_ones = (
+            scaled_density(q, width)[inside] / len(p) for q in (p, p[y == 1])
+        )
         seen = np.maximum(density, density_of_ones / max(y.mean(), 1 / len(p))) > SMALLEST_DENSITY
         c = np.minimum(
             np.divide(density_of_ones, density, out=np.zeros_like(x), where=seen & (density > 0.0)),
@@ -100,7 +102,7 @@ class KDETopLabel:
         }
 
 
-def mass(p: np.ndarray, width: float) -> np.ndarray:
+def scaled_density(p: np.ndarray, width: float) -> np.ndarray:
     """Return len(p) times the mirrored kernel density of p on GRID, which is valid on [0, 1].
 
     `width` is the standard deviation of the kernel.

@@ -138,7 +138,10 @@ class SKCE:
     def _from_sums(
         self, total: float, diagonal: float, n: int, diagnostics: dict[str, float]
     ) -> dict[str, Estimate]:
-        """Return the estimate from `total`, the sum of h_ij, and `diagonal`, the sum of h_ii."""
+        """Return skce from the sum of all h_ij (`total`) and the sum of the h_ii (`diagonal`).
+
+        h_ij is the kernel at two predictions times the inner product of their residuals.
+        """
         value = total / n**2 if self.form == "biased" else (total - diagonal) / (n * (n - 1))
         return {"skce": Estimate(float(value), diagnostics=diagnostics)}
 
@@ -163,7 +166,7 @@ class SKCE:
 def _by_blocks(
     q: np.ndarray, r: np.ndarray, gamma: float, size: int, rng: np.random.Generator | None
 ) -> Estimate:
-    """Return the mean over random blocks of the mean of h_ij over the pairs of a block.
+    """Return skce averaged over random blocks, each with the mean over its pairs of samples.
 
     q and r (n, k) are predictions and residuals; `size` is the number of samples of a block.
     """

@@ -1,4 +1,4 @@
-"""Numbers of tempered Dirichlet problems: limits of kernel estimators, and a second truth."""
+"""Exact values for tempered Dirichlet problems: limits of kernel estimators, and a truth."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ class KernelLimit(_ProblemProperty):
             raise UndefinedError(
                 "the limit is known only for problems that are tempered draws of Dir(1, 1)"
             )
-        values = limits(problem.truth_power, problem.prediction_power, self.bandwidth)
+        values = compute_limits(problem.truth_power, problem.prediction_power, self.bandwidth)
         return {name: Estimate(float(values[self.form, name])) for name in self.estimands}
 
 
 @lru_cache(maxsize=64)
-def limits(
+def compute_limits(
     truth_power: float,
     prediction_power: float,
     bandwidth: float,

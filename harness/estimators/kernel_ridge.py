@@ -163,7 +163,10 @@ class KernelRidge:
         }
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
-        """Return the ridges that `Tuned` tries by default: the paper's grid, or only the field."""
+        """Return the ridges that `Tuned` tries by default.
+
+        These are the paper's grid if the field `ridge` is "risk", else only this field.
+        """
         return {"ridge": GRIDS[self.kind, scalar] if self.ridge == "risk" else (float(self.ridge),)}
 
     def products(
@@ -176,7 +179,8 @@ class KernelRidge:
     ) -> Iterator[list[ResidualGram]]:
         """Yield, for every setting of ridge and gamma, the residual products at each of `points`.
 
-        h is fitted to predictions p and labels y, with one decomposition or one Krylov space for
+        Residual products are the values of h(p, p') of this class at pairs of points. h is fitted
+        to predictions p and labels y, with one decomposition or one Krylov space for
         all ridges of one gamma. The diagnostics of the products are the rank and the residual trace
         of the decomposition.
         """

@@ -19,7 +19,7 @@ SMALLEST_SCALE = 0.1  # smallest predicted size of the error, in units of noise
 
 
 @lru_cache(maxsize=4)
-def model(kind: str) -> dict[str, np.ndarray]:
+def load_ensemble(kind: str) -> dict[str, np.ndarray]:
     """Return {name: array} of the stored ensemble of a kind, "scalar" or "vector"."""
     with (
         resources.files("harness.estimators").joinpath(WEIGHTS).open("rb") as file,
@@ -33,9 +33,9 @@ def model(kind: str) -> dict[str, np.ndarray]:
 
 
 @lru_cache(maxsize=4)
-def members(kind: str) -> list[dict[str, np.ndarray]]:
+def ensemble_networks(kind: str) -> list[dict[str, np.ndarray]]:
     """Return {name: array} of each network in the ensemble of a kind, "scalar" or "vector"."""
-    net = model(kind)
+    net = load_ensemble(kind)
     count = sum(name.startswith("first.") for name in net)
     return [
         {name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")}
@@ -56,10 +56,10 @@ def evaluate(kind: str, ingredients: Ingredients) -> dict[str, tuple[float, floa
     Returns
     -------
     dict
-        {estimand: (value, below, above)}. The 95 % interval is [value - below, value + above]. Its
+        {estimand: (value, below, above)}. The 95 % interval is [value - below, value + above]. The
         lower end may be negative. The caller clips it at 0, after it has moved the value.
     """
-    net, parts = model(kind), members(kind)
+    net, parts = load_ensemble(kind), ensemble_networks(kind)
     x = ((ingredients.features - net["centre"]) / net["spread"])[None]
     hidden = [hidden_layer(part, x) for part in parts]
     answers = {}

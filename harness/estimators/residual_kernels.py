@@ -50,9 +50,10 @@ def rbf_rate(gamma: float) -> float:
 
 
 def kernel_product(q: np.ndarray, gamma: float, v: np.ndarray) -> np.ndarray:
-    """Return K v for the kernel K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)) of q = f.
+    """Return K v for the kernel matrix K of the predictions f_i, the rows of q.
 
-    K is computed in tiles, so that memory is O(n).
+    K_ij = f_i.f_j + exp(-||f_i - f_j||^2 / (2 gamma^2)). K is computed in tiles, so that the memory
+    is O(n).
     """
     return rbf_times(q, rbf_rate(gamma), v) + q @ (q.T @ v)
 

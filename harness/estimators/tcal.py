@@ -109,7 +109,10 @@ class TCal:
     def _draw_statistics(
         self, p: np.ndarray, levels: _Levels, stream: np.random.Generator
     ) -> np.ndarray:
-        """Return t_m of every level for labels drawn from the predictions, (resamples, levels)."""
+        """Return the statistics t_m of `TCal` for random labels, (resamples, levels).
+
+        Labels are drawn from the predictions p. There is one level for every number of bins m.
+        """
         count, step = int(self.resamples), max(1, BLOCK_ENTRIES // len(p))
         values = []
         for start in range(0, count, step):
@@ -130,7 +133,7 @@ class _Bins:
 
     @classmethod
     def make(cls, p: np.ndarray, count: int) -> _Bins:
-        """Divide sorted p into `count` bins of equal width, and keep those with two samples.
+        """Divide sorted p into `count` bins of equal width, and keep those with at least two.
 
         The last bin is closed.
         """
@@ -144,9 +147,9 @@ class _Bins:
 
 
 def _null_deviations(p: np.ndarray, tests: list[_Bins]) -> np.ndarray:
-    """Return the standard deviation of t_m under calibration for every level, (levels,).
+    """Return the standard deviations under calibration of the statistics t_m of `TCal`, (levels,).
 
-    p is sorted. A level of `tests` consists of the bins for one m.
+    p is sorted. `tests` has the bins of every level, which is one number of bins m.
     """
     variance = p * (1.0 - p)
     sums, squares = (np.append(0.0, np.cumsum(x)) for x in (variance, variance**2))
@@ -158,7 +161,10 @@ def _null_deviations(p: np.ndarray, tests: list[_Bins]) -> np.ndarray:
 
 
 def _bin_ends(p: np.ndarray, count: int) -> np.ndarray:
-    """Return the ends of those of `count` bins that are not empty, among sorted p."""
+    """Divide sorted p into `count` bins of equal width, and return where non-empty bins end.
+
+    An end is the position in p after the last prediction of the bin.
+    """
     index = np.minimum(np.floor(p * count), count - 1)
     return np.append(np.flatnonzero(np.diff(index)) + 1, len(p))
 
@@ -216,7 +222,7 @@ class _Levels:
         return cls(starts, ends, weights, places, np.cumsum(sample_weights[:, :n], axis=1).T)
 
     def statistics(self, r: np.ndarray) -> np.ndarray:
-        """Return t_m of every level, (rows, levels), for residuals r (rows, n).
+        """Return the statistics t_m of `TCal`, (rows, levels), for residuals r (rows, n).
 
         The sum over pairs i != j in a bin is the square of the sum of residuals, minus the sum of
         their squares. r is overwritten.

@@ -181,7 +181,8 @@ class Variational:
         """Yield, for every setting such as {"calibrator": c}, the residual products at `points`.
 
         The calibrator is fitted to predictions p and labels y. The feature of a point x is
-        x - q(x) with the fitted map q, and products are inner products of features.
+        x - q(x) with the fitted map q. Residual products are inner products of the features of two
+        points.
         """
         for setting in settings:
             q = dataclasses.replace(self, **setting).calibrator.fit(p, y, rng)

@@ -92,9 +92,10 @@ class ProbmetricsGain(Peer):
 
     Notes
     -----
-    A lower bound in expectation, except that the folds are stratified by label, as in
-    `harness.estimators.Variational` with `stratified`. With one fold it is biased upwards. The
-    library computes in single precision. Cost: `folds` fits.
+    The gain is a lower bound of the calibration error in expectation, up to an effect of the folds:
+    the library stratifies them by label (see `stratified` of `harness.estimators.Variational`).
+    With one fold the gain is biased upwards. The library computes in single precision. Cost:
+    `folds` fits.
 
     References
     ----------

@@ -130,7 +130,7 @@ def test_the_stack_is_as_tight_as_each_of_its_calibrators(problem):
 def test_stacks_of_too_few_folds_or_no_calibrator_are_refused():
     refuses(lambda: BestLower(folds=2), "at least 3")
     refuses(lambda: BestLower(()), "calibrators is empty")
-    with pytest.raises(UndefinedError, match=r"none of the calibrators takes .* \(30, 3\)"):
+    with pytest.raises(UndefinedError, match=r"all calibrators are left out, .* \(30, 3\)"):
         BestLower((Spline(),))(
             np.full((30, 3), 1 / 3), np.arange(30) % 3, default_rng(0), "canonical"
         )

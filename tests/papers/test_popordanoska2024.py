@@ -28,7 +28,7 @@ from harness.configure.compose import compose
 from harness.configure.settings import Settings
 from harness.estimators import TruthOfVector
 from harness.estimators.application import apply
-from harness.estimators.kernel_limit import limits
+from harness.estimators.kernel_limit import compute_limits
 from harness.evaluation import reproduction
 from harness.plan.plan import plan
 from harness.problems import (
@@ -153,7 +153,7 @@ def two_class_nodes():
 def test_an_infinite_bandwidth_leaves_the_mean_outcome():
     """r = 1/2 everywhere: direct KL is E KL(1/2 || f), and via the risk the log-loss less log 2."""
     problem, weights, f, c = two_class_nodes()
-    result = limits(problem.truth_power, problem.prediction_power, 1e7)
+    result = compute_limits(problem.truth_power, problem.prediction_power, 1e7)
     direct = weights @ (rel_entr(0.5, f) + rel_entr(0.5, 1 - f))
     loss = weights @ -(c * np.log(f) + (1 - c) * np.log1p(-f))
     assert result["direct", "kl"] == pytest.approx(direct, rel=1e-5)
@@ -167,7 +167,8 @@ def test_limits_close_in_on_the_truth_from_both_sides_as_the_bandwidth_falls():
     problem = harness.load_problem("simplex2_popordanoska2024")
     truth = problem.truth("kl", "classwise").value
     result = [
-        limits(problem.truth_power, problem.prediction_power, h, 400) for h in (0.05, 0.01, 0.002)
+        compute_limits(problem.truth_power, problem.prediction_power, h, 400)
+        for h in (0.05, 0.01, 0.002)
     ]
     direct, risk = ([limit[form, "kl"] for limit in result] for form in ("direct", "risk"))
     assert direct == sorted(direct)
@@ -184,7 +185,7 @@ def test_the_law_is_c_over_n_about_the_limit():
     name = "kde_direct_b01_popordanoska2024"
     problem = "simplex2_popordanoska2024"
     powers = harness.load_problem(problem)
-    limit = limits(powers.truth_power, powers.prediction_power, 0.01)["direct", "kl"]
+    limit = compute_limits(powers.truth_power, powers.prediction_power, 0.01)["direct", "kl"]
     rows = [
         (problem, name, "kl", limit + 5 / n + d, n, r)
         for n in (100, 400)

@@ -24,20 +24,20 @@ LARGEST_BUCKETS = 1 << 30
 
 @dataclass(frozen=True)
 class LipBkt(PerturbationBound):
-    """Upper bound by buckets of equal width. Assumes perturbed scores, or |eta'| <= L.
+    """Upper bound of the L1 error by buckets of equal width.
 
-    s_i are the n scores, y_i their labels, eta(s) = E[Y given S = s], B the number of buckets,
-    delta = 1 - level and L = 1/(2h). The form "classical" of the bound is
+    The bound assumes that eta(s) = E[Y given S = s] has a derivative |eta'| <= L = 1/(2h). This
+    holds for scores that were perturbed with a bandwidth of at least h (`harness.perturb`). With n
+    scores s_i, their labels y_i, B buckets and delta = 1 - level, the form "classical" is
 
         E_B + (1 + L) / B + sqrt(2 (B ln 2 + ln(1/delta)) / n)
         E_B = (1/n) sum_b |sum_{i in b} (y_i - s_i)|
 
-    [D: the constants; ciosek2026 calls this bound Lip+Bkt]. Inside a bucket, the mean of |eta - s|
-    exceeds the absolute mean of eta - s by at most the oscillation of eta - s, which (1 + L) / B
-    bounds. The square root bounds the noise of E_B, which is the largest of 2^B means of variables
-    in [-1, 1].
+    Inside a bucket, the mean of |eta - s| exceeds the absolute mean of eta - s by at most the
+    oscillation of eta - s, which is at most (1 + L) / B. The square root bounds the noise of E_B,
+    which is the largest of 2^B means of variables in [-1, 1].
 
-    The form "jensen" [D] is, with delta_1 = delta_2 = delta / 2,
+    The form "jensen" is, with delta_1 = delta_2 = delta / 2,
 
         kl+( mean_j |etahat_j - s_j| + mean_j min(1, L mean_i |s_i - s_j|)
              + sqrt(ln(1/delta_1) / 2n),  ln(1/delta_2) / n )
@@ -60,7 +60,8 @@ class LipBkt(PerturbationBound):
 
     References
     ----------
-    ciosek2026 (Lip+Bkt, a baseline). [D]: see `harness.estimators.certified`.
+    ciosek2026, where the form "classical" is the baseline Lip+Bkt. Its constants and the form
+    "jensen" are derived for this project (experiments/ciosek2026/NOTES.md).
 
     Examples
     --------

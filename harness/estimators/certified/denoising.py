@@ -62,7 +62,8 @@ class TVKfold(VariationBound):
 
     References
     ----------
-    ciosek2026, Key Design 1 and 3. [P], [R], [D]: see `harness.estimators.certified`.
+    ciosek2026, Key Design 1 and 3. [P]: stated there. [R]: follows from a formula stated there.
+    [D]: derived for this project (experiments/ciosek2026/NOTES.md).
 
     Examples
     --------
@@ -135,7 +136,7 @@ class TVKfold(VariationBound):
 
 @dataclass(frozen=True)
 class TVInsample(VariationBound):
-    """Upper bound of the L1 error by total-variation denoising of the labels, without folds [D].
+    """Upper bound of the L1 error by total-variation denoising of the labels, without folds.
 
     The bound assumes that the total variation of eta(s) = E[Y given S = s] is at most V, the field
     `variation`. With n scores s_i and delta = 1 - level, it is
@@ -208,7 +209,7 @@ class TVInsample(VariationBound):
 
 
 def tv_lambda(m: int, groups: int, delta: float) -> float:
-    """Return lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m) [P; with equal scores D].
+    """Return lambda = sqrt(ln(4 max(groups - 1, 1) / delta) / 8m).
 
     lambda is the strength, per label, with which m labels of `groups` distinct scores are denoised.
     `denoising_kernels.denoise` takes the strength m lambda.
@@ -217,7 +218,7 @@ def tv_lambda(m: int, groups: int, delta: float) -> float:
 
 
 def tvb(m: int, groups: int, variation: float, delta: float, mode: str = "sharp") -> float:
-    """Return TVB, a bound of the root mean squared error of m denoised labels [R, constants D].
+    """Return TVB, a bound of the root mean squared error of m denoised labels.
 
     The formula of each `mode` is in `TVKfold`. `groups` is the number of distinct scores,
     `variation` the assumed total variation. The bound holds with probability 1 - delta.

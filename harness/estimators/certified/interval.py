@@ -17,7 +17,7 @@ from harness.estimators.certified.rank_window import BVWindow
 
 @dataclass(frozen=True)
 class CertifiedInterval(CertifiedBound):
-    """Two-sided interval of the L1 error from a lower bound and several upper bounds [D].
+    """Two-sided interval of the L1 error from a lower bound and several upper bounds.
 
         low   the bound of `LowerPreq` at level 1 - delta / 2
         high  the smallest of the K upper bounds, each at level 1 - delta / (2 K)

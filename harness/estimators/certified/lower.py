@@ -16,10 +16,10 @@ from harness.math.concentration import kl_lower
 
 @dataclass(frozen=True)
 class LowerPreq(CertifiedBound):
-    """Lower bound of the L1 error without any assumption on E[Y given the score] [D].
+    """Lower bound of the L1 error without any assumption on E[Y given the score].
 
-    s_i are the n scores and y_i their labels. For every function phi of the score with |phi| <= 1,
-    the L1 error is at least E phi(S) (Y - S). The bound is
+    For every function phi of the score S with |phi| <= 1, the L1 error is at least
+    E phi(S) (Y - S), where Y is the label. With n scores s_i and their labels y_i, the bound is
 
         kl-( max(0, (1/n) sum_i phi_i (y_i - s_i) - sqrt((n - n_0) ln(1/delta_1) / 2) / n),
              ln(1/delta_2) / n )

@@ -48,15 +48,15 @@ class NWKfold(PerturbationBound):
     kl+(q, c) is the largest a with kl(q || a) <= c. The three terms are:
 
     * The empirical term. etahat(s_j) is the mean label of the N points of the other folds whose
-      distance from s_j is at most b. The box kernel is ours [D]; the linear time of the paper needs
-      a compact support.
+      distance from s_j is at most b. The box kernel is ours: the linear time of the paper needs a
+      compact support.
     * The bias. g bounds the mean error of etahat at s, where d are the signed distances of the N
-      points from s [D; the paper has another form]:
+      points from s (the paper has another form):
 
           E |etahat - eta| <= g = min{1, sqrt(beta^2 + 1/(4N))}
           beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
 
-    * The deviation. c_i is the sum of the weights of label i in all etahat(s_j), divided by n [D].
+    * The deviation. c_i is the sum of the weights of label i in all etahat(s_j), divided by n.
 
     If N = 0, etahat = g = 1/2.
 
@@ -78,7 +78,8 @@ class NWKfold(PerturbationBound):
 
     References
     ----------
-    ciosek2026, Key Design 2 and 3. [P], [R], [D]: see `harness.estimators.certified`.
+    ciosek2026, Key Design 2 and 3. Formulas marked [P] are stated there. Those marked [D], the form
+    of g and the weights c_i are derived for this project (experiments/ciosek2026/NOTES.md).
 
     Examples
     --------
@@ -130,7 +131,7 @@ class NWKfold(PerturbationBound):
             for k in range(self.folds):
                 ranks = evenly_spaced(int(totals[k]), QUERY_POINTS // self.folds)
                 if len(ranks):
-                    queries = windows.members(fold, sums, k, ranks)
+                    queries = windows.fold_positions(fold, sums, k, ranks)
                     cost = partial(
                         windows.mean_cost, scores, fold, sums, queries, slope, curvature, k
                     )
@@ -152,7 +153,7 @@ class NWKfold(PerturbationBound):
 
 @dataclass(frozen=True)
 class NWJensen(PerturbationBound):
-    """Upper bound of the L1 error by a Nadaraya-Watson smoother of all labels, without folds [D].
+    """Upper bound of the L1 error by a Nadaraya-Watson smoother of all labels, without folds.
 
     The bound assumes that eta(s) = E[Y given S = s] has derivatives |eta'| <= L1 and |eta''| <= L2.
     Both hold for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
@@ -189,7 +190,8 @@ class NWJensen(PerturbationBound):
 
     References
     ----------
-    Derived for this project (experiments/ciosek2026/NOTES.md).
+    Derived for this project (experiments/ciosek2026/NOTES.md). Formulas marked [P] are stated in
+    ciosek2026, those marked [D] are derived here.
 
     Examples
     --------

@@ -234,7 +234,7 @@ def block_sums(scores: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def members(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np.ndarray:
+def fold_positions(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np.ndarray:
     """Return the positions of some points of fold k.
 
     `ranks` (ascending) numbers these points among all points of fold k. `sums` is the result of
