@@ -24,6 +24,7 @@ from harness.experiments.ciosek2026.terms import EMPIRICAL, FULL, ablated
 from record_frames import record_frame
 
 import harness
+from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
 from harness.configure.options import ids
 from harness.estimators import MeanShift
@@ -33,7 +34,7 @@ from harness.plan.plan import plan
 
 PAPER = "ciosek2026"
 SINE, NW, TV = "score_sine_perturbed", "nw_kfold_first_order", "tv_kfold"
-REPORTED = pd.read_csv(reproduction.EXPERIMENTS / PAPER / "reported.csv")
+REPORTED = pd.read_csv(EXPERIMENTS / PAPER / "reported.csv")
 
 
 def records(rows, **more):
