@@ -67,13 +67,16 @@ class VectorScaling(FitEach):
         return (_vector_map(w, b) for w, b in self._vectors(p, y, seen))
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return w and b as rows, (2, k), for more than two classes."""
+        """Return the fitted slopes and shifts of the logits as two rows, (2, k), for k > 2 classes."""
         return next(self._vectors(p, y, [slice(None)]))
 
     def _vectors(
         self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
     ) -> Iterator[np.ndarray]:
-        """Yield w and b as rows, (2, k), for the samples in each row of `seen`."""
+        """Yield slopes and shifts of the logits as two rows, (2, k), for each row of `seen`.
+
+        A row of `seen` is a mask of the samples to fit on.
+        """
         z, k, w = centred_logits(p), p.shape[1], None
         for mask in seen:
             labels = y[mask]
@@ -153,13 +156,18 @@ class MatrixScaling(FitEach):
         return (_map(w, centred_logits) for w in self._matrices(p, y, seen))
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return [W, b], (k, k + 1), for more than two classes."""
+        """Return the fitted matrix and shift of the logits as [W, b], (k, k + 1), for k > 2
+        classes.
+        """
         return next(self._matrices(p, y, [slice(None)]))
 
     def _matrices(
         self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
     ) -> Iterator[np.ndarray]:
-        """Yield [W, b], (k, k + 1), for the samples in each row of `seen`."""
+        """Yield matrix and shift of the logits as [W, b], (k, k + 1), for each row of `seen`.
+
+        A row of `seen` is a mask of the samples to fit on.
+        """
         return _matrices(centred_logits(p), p, y, seen, lambda n: (self.ridge / n, self.ridge / n))
 
 
@@ -247,7 +255,7 @@ def _vector_map(w: np.ndarray, b: np.ndarray) -> CalibrationMap:
 
 
 def _second_column(q: CalibrationMap) -> CalibrationMap:
-    """Return the map of scalars that belongs to a map q of two columns."""
+    """Return the map of scalars that follows from a map q of two columns."""
     return lambda x: q(np.column_stack([1.0 - x, x]))[:, 1]
 
 

@@ -98,7 +98,7 @@ class QuadraticScaling:
         return log_odds(p)
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the coefficients (a, b, c), shape (3,)."""
+        """Return the fitted (a, b, c), shape (3,), of a + b l + c l^2 with l the logit."""
         return _quadratic(powers(self.logits(p)), y)
 
 
@@ -169,7 +169,7 @@ class StructuredMatrixScaling(FitEach):
             yield self._map(temperature, w, n)
 
     def _map(self, temperature: CalibrationMap, w: np.ndarray, n: int) -> CalibrationMap:
-        """Return the map q with the fitted temperature and coefficients w = [D + identity, b]."""
+        """Return the map q with fitted temperature and coefficients w = [D + identity, b]."""
 
         def q(x: np.ndarray) -> np.ndarray:
             z = floored_log(smoothed(temperature(x), n))

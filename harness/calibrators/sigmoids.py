@@ -68,7 +68,7 @@ class Platt(FitEach):
         )
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the coefficients (a, b), shape (2,), for two classes."""
+        """Return the fitted (a, b), shape (2,), of sigma(a + b logit p), for two classes."""
         return logistics(_platt_features(p[None]), y[None].astype(np.float64), PLATT)[0]
 
 
@@ -122,7 +122,10 @@ class BetaCalibration(FitEach):
         return _fits(p, y, seen, _beta_features, _quadrant)
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the coefficients (a, b, c) with a, b >= 0, shape (3,), for two classes."""
+        """Return the fitted (a, b, c), shape (3,), for two classes.
+
+        The map is sigma(a log p - b log(1 - p) + c) with a, b >= 0.
+        """
         return _quadrant(_beta_features(p[None]), y[None].astype(np.float64), None)[0][0]
 
 

@@ -78,7 +78,7 @@ def lower(
     gains, pulls, doubled = stakes * sums - log_needed, stakes * counts, 2.0 * sums
 
     def enough(c: np.ndarray) -> np.ndarray:
-        """Return the mask of losses whose E(c) is at least 1 / (1 - level)."""
+        """Return the mask of losses for which E(c) is at least 1 / (1 - level)."""
         reach = c + a
         share = np.minimum(stakes * reach, 1.0 - 1e-12)
         spread = squares + c * (counts * c - doubled)

@@ -181,9 +181,10 @@ def _spread_pivots(
 
 
 def _hopeless(x: np.ndarray, gamma: float, tolerance: float, most: int) -> bool:
-    """Return True if a subset of 2 * `most` evenly spaced rows needs more than `most` pivots.
+    """Return True if `most` pivots are too few to approximate 2 * `most` evenly spaced rows.
 
-    SKCE at n = 10,000 and 10 classes takes 0.7 s with this check and 1.7 s without it.
+    This early check saves time: the estimator SKCE at n = 10,000 and 10 classes takes 0.7 s with it
+    and 1.7 s without it.
     """
     subset = x[np.linspace(0, len(x) - 1, min(len(x), 2 * most)).astype(np.int64)]
     rows, _ = _picked(rbf(subset, subset, gamma), most, 0.0, np.finfo(float).eps)

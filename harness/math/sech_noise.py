@@ -139,9 +139,10 @@ def cdf(s: ArrayLike, s0: ArrayLike, h: float) -> Floats:
 
 
 def normaliser(s0: ArrayLike, h: float) -> Floats:
-    """Return Z(s0), the integral of sech((s - s0) / h) over s in [0, 1].
+    """Return the normaliser Z(s0) of the density of the perturbed score.
 
-    Z is concave in s0 and smallest at s0 = 0 and s0 = 1.
+    Z(s0) is the integral of sech((s - s0) / h) over s in [0, 1]. It is concave in s0 and smallest
+    at s0 = 0 and s0 = 1.
     """
     s0, h = check_scores("s0", s0), checked_h(h)
     return h * (gudermann(s0 / h) + gudermann((1.0 - s0) / h))

@@ -317,7 +317,7 @@ def integrated(estimand: str, notion: str, coarse: Quadrature, fine: Quadrature)
 
 @lru_cache(maxsize=64)
 def _crossings(g: ScalarMap) -> tuple[float, ...]:
-    """Return the points inside the smooth pieces of g where g(s) = s."""
+    """Return the points where g(s) = s, inside the intervals on which the map g is smooth."""
     return tuple(
         crossing
         for low, high in _pieces(g)
@@ -351,7 +351,7 @@ def _variation(g: ScalarMap) -> float:
 
 
 def _pieces(g: ScalarMap) -> list[tuple[float, float]]:
-    """Return the intervals between the kinks of g, shortened by 1e-12 at each kink.
+    """Return the intervals on which the map g is smooth, shortened by 1e-12 at each kink.
 
     At a jump, rounding decides which side's value g returns.
     """

@@ -31,27 +31,31 @@ def _logs(p: np.ndarray) -> np.ndarray:
 
 
 def _temperature(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
-    """Fit a temperature to probabilities p (n, k) and labels y (n,)."""
+    """Return the map of temperature scaling, fitted to probabilities p (n, k) and labels y (n,)."""
     q = Temperature().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
 def _matrix(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
-    """Fit structured matrix scaling to probabilities p (n, k) and labels y (n,)."""
+    """Return the map of structured matrix scaling, fitted to p (n, k) and labels y (n,)."""
     q = StructuredMatrixScaling().fit(np.maximum(p, LEAST), y)
     return lambda x: q(np.maximum(x, LEAST))
 
 
 def _isotonic(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
-    """Fit the mean of isotonic regression and of a temperature to p (n, k) and labels y (n,)."""
+    """Return the mean of two maps, isotonic regression and temperature scaling.
+
+    Both are fitted to probabilities p (n, k) and labels y (n,).
+    """
     isotonic, temperature = Isotonic().fit(p, y), _temperature(p, y)
     return lambda x: (isotonic(x) + temperature(x)) / 2.0
 
 
 def _vector(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
-    """Fit the map softmax(w_j log p_j + b_j) by the mean log-loss.
+    """Return the map softmax(w_j log p_j + b_j) that minimises the mean log-loss.
 
-    A ridge penalty draws the coefficients to w = 1 and b = 0.
+    It is fitted to probabilities p (n, k) and labels y (n,). A ridge penalty draws the coefficients
+    to w = 1 and b = 0.
     """
     z, (n, k) = _logs(p), p.shape
     rows, hit = np.arange(n), one_hot(y, k)
@@ -75,8 +79,9 @@ def _vector(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
 
 
 def _curves(p: np.ndarray, y: np.ndarray) -> CalibrationMap:
-    """Fit the accuracy as a smooth function of the confidence, one curve per predicted class.
+    """Return a map in which the accuracy is a smooth function of the confidence.
 
+    There is one function per predicted class, fitted to probabilities p (n, k) and labels y (n,).
     Other classes share the remaining probability in their original proportions.
     """
     k = p.shape[1]

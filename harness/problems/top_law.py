@@ -114,7 +114,7 @@ class TopLaw:
         return rounded32(p) if self.float32 else p
 
     def spread(self, t: np.ndarray, rest: np.ndarray) -> np.ndarray:
-        """Return v, the spread of the other entries, for t and `rest` = 1 - t."""
+        """Return the spread v of the other entries (see the class), for t and `rest` = 1 - t."""
         k = self.classes
         with np.errstate(divide="ignore", over="ignore"):
             return np.minimum(1.0, KEPT * ((k - 1) * t / rest - 1.0) / (k - 2))

@@ -90,9 +90,9 @@ class Uniform(Wrapper):
     problem : Problem
         Problem whose labels are used.
     balanced : bool
-        True if the k classes of `problem` are equally likely. The predictions are then calibrated:
-        E[Y given p] = E Y = p. The scores are E ||f - Y||^2 = 1 - 1/k and -E log f_Y = log k. If
-        False, there is no truth.
+        True if the k classes of `problem` are equally likely. Predictions p are then calibrated:
+        E[Y given p] = E Y = p. The Brier score is 1 - 1/k, and the log-loss is log k. If False,
+        there is no truth.
 
     Examples
     --------
