@@ -67,7 +67,7 @@ class VectorScaling(FitEach):
         return (_vector_map(w, b) for w, b in self._vectors(p, y, seen))
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the fitted slopes and shifts of the logits as two rows, (2, k), for k > 2 classes."""
+        """Return the fitted slopes and shifts of the logits as two rows, (2, k), for k > 2."""
         return next(self._vectors(p, y, [slice(None)]))
 
     def _vectors(
@@ -156,9 +156,7 @@ class MatrixScaling(FitEach):
         return (_map(w, centred_logits) for w in self._matrices(p, y, seen))
 
     def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the fitted matrix and shift of the logits as [W, b], (k, k + 1), for k > 2
-        classes.
-        """
+        """Return the fitted matrix and shift of the logits as [W, b], (k, k + 1), for k > 2."""
         return next(self._matrices(p, y, [slice(None)]))
 
     def _matrices(
