@@ -23,7 +23,7 @@ from harness.records.schema import has_number
 from .group_errors import ERRORS, mean_and_errors
 
 CELL = ["sample", "estimator"]
-SECONDS = "seconds per 1,000"  # of a cell, divided by its samples in thousands
+SECONDS = "seconds per 1,000"  # seconds of a cell per 1,000 of its samples
 
 
 def keep_latest(function: Callable) -> Callable:
@@ -77,8 +77,8 @@ def make_cells(
         absent = [name for name in parameters if pd.isna(row[name])]
         if absent:
             raise BadInputError(
-                f"problem {row['problem']!r} has no {', '.join(absent)}, "
-                "by which the table groups its problems."
+                f"problem {row['problem']!r} has no parameter {', '.join(absent)}; "
+                "the table needs it to group the problems."
             )
     fine = records[has_number(records)]
     values = fine.pivot(index="key", columns="estimand", values="value").reindex(
@@ -136,8 +136,8 @@ def group_means(cells: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     twice = cells.duplicated([*by, *CELL])
     if twice.any():
         raise BadInputError(
-            f"cells contain {cells.loc[twice, CELL].iloc[0].tolist()} twice; "
-            "one value by sample and estimator is needed."
+            f"cells has two rows of {CELL} = {cells.loc[twice, CELL].iloc[0].tolist()}; "
+            "one row is allowed."
         )
     if not len(cells):
         return pd.DataFrame(index=pd.MultiIndex.from_tuples([], names=by))

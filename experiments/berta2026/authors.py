@@ -116,11 +116,11 @@ class LegacyStream(AuthorsSeed, Wrapper):
     def sample(self, n: int, rng: Any) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(rng, (int, np.integer)):
             raise BadInputError(
-                f"rng is a {type(rng).__name__}; the legacy stream takes the authors' integer seed."
+                f"rng is a {type(rng).__name__}; a legacy stream needs the authors' integer seed."
             )
         if n not in GRID:
             raise BadInputError(
-                f"n is {n}; the legacy stream exists for n in {', '.join(map(str, GRID))}."
+                f"n is {n}; a legacy stream has only the sizes {', '.join(map(str, GRID))}."
             )
         p, y = _chain(self.problem, int(rng))[n]
         return p.copy(), y.copy()

@@ -43,7 +43,8 @@ TREE_BASED = ["WS CatBoost", "WS LGBM", "CatBoost", "LightGBM"]
 SIMPLE = ["Nadaraya-Watson", "TS", "Isotonic", "PartitionWise"]
 WARM, SCRATCH = TREE_BASED[:2], TREE_BASED[2:]
 CLASSIFIERS = [*FOUNDATION, *TREE_BASED, *SIMPLE]
-# partitions of the authors; replications 10 to 19 of the published runs are repeated rows
+# Number of the authors' partitions. Replications 10 to 19 of the published runs are rows that their
+# table repeats.
 PARTITIONS = 10
 BINARY_L1, BINARY_SQUARED, MULTICLASS_L2, MULTICLASS_SQUARED = table1.COLUMNS
 FIG1, FIG3, TABLE1, TABLE2 = (

@@ -54,7 +54,7 @@ def bootstrap_ranks(
     [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
     """
     rng = np.random.default_rng(seed)
-    # {cluster: how often each resample has it}; entry 0 is the sample itself, with all ones
+    # {cluster: its count in each resample}; resample 0 is the data themselves, all counts 1
     weights: dict[Hashable, np.ndarray] = {}
     totals = []
     for values in tables.values():

@@ -21,7 +21,7 @@ from .table1 import APART, BY, COLUMNS, LEAST, MEANS, PAPER, PRIMARY, TIME
 
 FILTERS = {"groups above 0": 0.0, "groups above 0.01": 0.01, "groups above 0.05": 0.05}
 ONCE, TEN = "repeated rows once", "tasks with ten partitions"
-# estimators that are not in Table 1, in percent of the largest of the ten
+# Estimators that are not in Table 1, in per cent of the largest of its ten classifiers.
 OTHERS = "beside the ten"
 RANK, RESAMPLES = "rank by the mean of the four (95 %)", 5000
 

@@ -69,7 +69,7 @@ def read(path: Path) -> pd.DataFrame:
                 }
                 if (
                     rows_of_kind[list(columns)].notna().any(axis=None)
-                ):  # else of the other kind only
+                ):  # a classifier without a number ran on the other kind of task only
                     frames += [
                         _estimates(rows_of_kind, column, e, kind, classifier, label)
                         for column, e in columns.items()

@@ -40,7 +40,7 @@ SMALLEST = 300  # tasks with at most this many samples are left out
 LEAST = 0.02  # groups whose largest primary error is at most this are left out
 GROUPS = {"binary": 696, "canonical": 241}  # groups of the paper, before this filter
 PAPER, MEANS, APART = "as in the paper", "mean of dataset means", "folds apart"
-# mean of the tables of single replications, with its standard error over the replications
+# The mean of the tables of single replications, with its standard error over the replications.
 PARTITIONS = "partitions apart"
 BY = {PAPER: ["dataset", "config"], APART: ["dataset", "fold", "config"]}
 
@@ -122,7 +122,7 @@ def measured(records: pd.DataFrame, settings: Settings) -> tuple[pd.DataFrame, l
     used = records[records["notion"].isin(PRIMARY) & records["n"].gt(SMALLEST)]
     if not len(used):
         raise BadInputError(
-            f"no cell has a binary or canonical notion and more than {SMALLEST} samples; "
+            f"no cell is binary or canonical and has more than {SMALLEST} samples; "
             "Table 1 uses only such cells."
         )
     cells = aggregation.make_cells(used, settings, ["l1", "l2", "l2_squared"], BY[APART])
@@ -131,8 +131,8 @@ def measured(records: pd.DataFrame, settings: Settings) -> tuple[pd.DataFrame, l
     ]
     if not reference:
         raise BadInputError(
-            "no estimator of this run is one of Table 1's classifiers, "
-            "whose largest estimate is its 100 %."
+            "no estimator of this run is one of Table 1's classifiers; at least one is needed, "
+            "because the largest estimate of these is 100 %."
         )
     return cells, reference
 

@@ -48,14 +48,14 @@ class Binned:
 
     def products(self, p, y, points, settings, rng=None):
         """Yield, for each setting, the residual products at each array of `points`."""
-        for one in settings:
-            bins = one["bins"]
+        for setting in settings:
+            bins = setting["bins"]
             edges = np.linspace(0.0, 1.0, bins + 1)
 
             def bin_of(x, edges=edges, bins=bins):
                 return (
                     np.digitize(x, edges, right=True) - 1
-                ) % bins  # p = 0 falls into their last bin
+                ) % bins  # p = 0 falls into the last bin, as in the authors' code
 
             mean = bin_residuals(p, y, bin_of, bins)
             yield [ResidualGram(mean[bin_of(x)]) for x in points]
@@ -88,16 +88,16 @@ class DirichletKernel:
 
     def products(self, p, y, points, settings, rng=None):
         """Yield, for each setting, the residual products at each array of `points`."""
-        bandwidths = [one["bandwidth"] for one in settings]
+        bandwidths = [setting["bandwidth"] for setting in settings]
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         centres = self._rounded(p)
-        at = [
+        ratios = [
             self._ratios(self._rounded(x), centres, hits, bandwidths, p.ndim == 1) for x in points
         ]
         for i in range(len(settings)):
             yield [
-                ResidualGram(np.where(np.isnan(of[i]), np.nan, x.reshape(len(x), -1) - of[i]))
-                for x, of in zip(points, at)
+                ResidualGram(np.where(np.isnan(c[i]), np.nan, x.reshape(len(x), -1) - c[i]))
+                for x, c in zip(points, ratios)
             ]
 
     def _rounded(self, p):

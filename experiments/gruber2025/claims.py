@@ -18,13 +18,13 @@ from . import fig1
 from .risk_curve_plot import curves
 from .tuned import BASES
 
-IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # as BASES
+IDS = ("binned15", "tuned_binned", "tuned_kde", "tuned_kkr", "tuned_ukkr")  # in the order of BASES
 PUBLISHED = {f"{name}_gruber2025": base for name, base in zip(IDS, BASES)}
 CORRECTED = {
     f"{name.replace('binned15', 'crossfit_binned15')}_split_gruber2025": base
     for name, base in zip(IDS, BASES)
 }
-# The estimators that made the printed numbers: kernel ridge with the ridge that float32 chose.
+# The estimators behind the printed numbers: kernel ridge with the ridge that float32 chose.
 PRINTED = {
     name.replace("tuned_kkr", "kkr_float32_ridge").replace("tuned_ukkr", "ukkr_float32_ridge"): base
     for name, base in PUBLISHED.items()
@@ -33,7 +33,7 @@ KDE = {"tuned_kde_split_gruber2025": "kde"}
 HALVES = "gruber2025_halves"
 CIFAR10 = ["cifar10_densenet40_toplabel", "cifar10_resnet110_toplabel"]
 CIFAR100 = ["cifar100_densenet40_toplabel", "cifar100_resnet110_toplabel"]
-NETWORKS = [*CIFAR10, *CIFAR100]  # those of Tables 1 and 2 at hand
+NETWORKS = [*CIFAR10, *CIFAR100]  # the networks of Tables 1 and 2 that are at hand
 DENSENET = CIFAR10[0]
 TOP_LABEL = [
     f"gruber2025_{name}"
@@ -48,13 +48,13 @@ TOP_LABEL = [
 ]
 CANONICAL = ["gruber2025_table3_offline", "gruber2025_table5_offline"]
 NOT_RUN = (
-    "needs the records of the experiments that it is made of: "
+    "it needs the records of other experiments: "
     "`calharness experiment=gruber2025_claims` computes them"
 )
 TABLES = [f"table{i}" for i in range(1, 7)]
 SE = " (standard error)"
 SHARED = "networks of one data set share its test images"
-ON_VECTORS = BASES[2:]  # binning is of scalars
+ON_VECTORS = BASES[2:]  # binning needs scalars
 MISALIGNED, ALIGNED = "tuned_kkr_gruber2025", "tuned_kkr_aligned_gruber2025"
 JACKKNIFE = "interval by 100 random halves of its rows"
 FOUR = f"DenseNet-40 and ResNet-110 on CIFAR-10 and CIFAR-100; {JACKKNIFE}"
@@ -65,32 +65,32 @@ def statistics(records, settings) -> dict[str, claims.Statistic]:
     """Return {claim: statistic}; a claim whose records are missing is untested."""
     in_halves = records["experiment"].eq(HALVES)
     whole, halves = records[~in_halves], records[in_halves]
-    right, code = of_variant(whole, CORRECTED), of_variant(whole, PUBLISHED)
+    right, code = select_cells(whole, CORRECTED), select_cells(whole, PUBLISHED)
     top_right, top = (frame[frame["experiment"].isin(TOP_LABEL)] for frame in (right, code))
     canonical = code[code["experiment"].isin(CANONICAL)]
-    made = Both(whole, halves, PRINTED)
-    kde = Both(whole, halves, KDE)
+    published = NetworkNumbers(whole, halves, PRINTED)
+    kde = NetworkNumbers(whole, halves, KDE)
     tables = printed()
     by_claim = {
         "the risk finds the truth": valley(records[records["experiment"].eq("gruber2025_fig1")]),
         "few inputs are dropped": dropped(records[records["experiment"].eq(TOP_LABEL[0])]),
-        "dropping them has no effect": dropping(made, kde),
+        "dropping them has no effect": dropping(published, kde),
         "kde is worst beyond the error bars": printed_gap(
             tables.loc["table1"], "Table 1 as printed; it is LeNet-5's"
         ),
-        "kde is worst on CIFAR-10": worst(made, CIFAR10),
-        "kde is worst on CIFAR-100": worst(made, CIFAR100),
-        "kde is worst without dropping": beyond_bins(made, kde),
-        "kde is an outlier": outlier(made, made, "as Figure 2a; 1.25 is ours"),
+        "kde is worst on CIFAR-10": worst(published, CIFAR10),
+        "kde is worst on CIFAR-100": worst(published, CIFAR100),
+        "kde is worst without dropping": beyond_bins(published, kde),
+        "kde is an outlier": outlier(published, published, "as Figure 2a; 1.25 is ours"),
         "kde is an outlier without dropping": outlier(
-            made, kde, "as Figure 2a but for dropping no point; 1.25 is ours"
+            published, kde, "as Figure 2a but for dropping no point; 1.25 is ours"
         ),
         "the risk marks outlying estimates": marks(top, "as published"),
         "the risk marks outlying estimates without dropping": marks(top_right, "corrected"),
         "differences are within the error bars": spread(top),
         "no estimator dominates": dominance(top),
-        "ukkr has the least risk on CIFAR-10": lead(made, CIFAR10, "ukkr"),
-        "tuned bins have the least risk on CIFAR-100": lead(made, CIFAR100, "bins"),
+        "ukkr has the least risk on CIFAR-10": lead(published, CIFAR10, "ukkr"),
+        "tuned bins have the least risk on CIFAR-100": lead(published, CIFAR100, "bins"),
         "ukkr beats kkr in all results": printed_trend(tables),
         "canonical kde wins in some cases": least(canonical, "kde"),
         "most estimates of Figure 5 agree": agreement(),
@@ -132,7 +132,7 @@ render, table, summary, reproduced = claims_plot.item_functions(statistics)
 # Records and reported numbers as frames
 
 
-def of_variant(records, ids) -> pd.DataFrame:
+def select_cells(records, ids) -> pd.DataFrame:
     """Return the cells of some estimators, with the numbers that the claims use.
 
     `ids` is {id of an estimator: its name in the paper's tables}, and this name is the column
@@ -163,7 +163,7 @@ def wide(rows, value="root_risk", bases=BASES) -> pd.DataFrame:
     )
 
 
-class Both:
+class NetworkNumbers:
     """Numbers of some estimators on the four networks: on all rows, and on random halves.
 
     The standard deviation over random halves estimates the standard error of a number on all rows
@@ -174,9 +174,9 @@ class Both:
 
     def __init__(self, whole, halves, ids):
         whole = whole[whole["experiment"].isin(TOP_LABEL[:2])]
-        self.whole = of_variant(whole, ids)
+        self.whole = select_cells(whole, ids)
         self.whole["problem"] = self.whole["problem"].str.removesuffix("_gruber2025")
-        self.halves = of_variant(halves, ids)
+        self.halves = select_cells(halves, ids)
         self.keys = [*self.whole["key"], *self.halves["key"]]
 
     def __call__(self, problem, value="root_risk"):
@@ -232,11 +232,11 @@ def valley(records):
     if not items.with_number(records, "l2_squared")["diagnostics"].notna().any():
         return claims.untested(NOT_RUN)
     thetas, risks, _ = curves(records)
-    at, *sides = (risks[:, fig1._nearest(thetas, theta)] for theta in (1.0, 0.5**0.5, 2.0**0.5))
+    truth, *sides = (risks[:, fig1._nearest(thetas, theta)] for theta in (1.0, 0.5**0.5, 2.0**0.5))
     keys = items.with_number(records, "l2_squared")["key"]
     nearest = min(sides, key=np.mean)
     return claims.estimate_difference(
-        at, nearest, keys, claims.PAPER, "400 repetitions of the paper's simulation, n = 500"
+        truth, nearest, keys, claims.PAPER, "400 repetitions of the paper's simulation, n = 500"
     )
 
 
@@ -260,15 +260,15 @@ def dropped(records):
     )
 
 
-def dropping(made, kde):
+def dropping(published, kde):
     """Test the root risk of kde as published over that without dropping, on the worst network."""
     parts = []
     for problem in NETWORKS:
         ratio = [
             first.get("kde", np.nan) / second.get("kde", np.nan)
-            for first, second in zip(made(problem), kde(problem))
+            for first, second in zip(published(problem), kde(problem))
         ]
-        keys = [*made.keys, *kde.keys]
+        keys = [*published.keys, *kde.keys]
         parts.append(jackknife(*ratio, keys, None, claims.among(len(NETWORKS))))
     return claims.largest(parts, f"{FOUR}; 5 % is ours")
 
@@ -296,43 +296,44 @@ def gap_of_kde(numbers):
     return numbers["kde"] - others.max(axis=numbers.ndim - 1)
 
 
-def worst(made, networks):
+def worst(published, networks):
     """Test kde's root risk as published minus the largest of the others, on the nearest network."""
     parts = [
         jackknife(
-            *(gap_of_kde(numbers) for numbers in made(problem)),
-            made.keys,
+            *(gap_of_kde(numbers) for numbers in published(problem)),
+            published.keys,
             None,
             claims.among(len(networks)),
         )
         for problem in networks
-        if "kde" in made(problem)[0]
+        if "kde" in published(problem)[0]
     ]
     return claims.smallest(parts, f"DenseNet-40 and ResNet-110; {JACKKNIFE}")
 
 
-def beyond_bins(made, kde):
+def beyond_bins(published, kde):
     """Test the root risk of kde without dropping minus that of 15 bins, on the worst network."""
     parts = []
     for problem in NETWORKS:
         if "kde" in kde(problem)[0]:
             gap = [
-                kept["kde"] - other["15 bins"] for kept, other in zip(kde(problem), made(problem))
+                kept["kde"] - other["15 bins"]
+                for kept, other in zip(kde(problem), published(problem))
             ]
-            keys = [*made.keys, *kde.keys]
+            keys = [*published.keys, *kde.keys]
             parts.append(jackknife(*gap, keys, None, claims.among(len(NETWORKS))))
     return claims.largest(parts, FOUR)
 
 
-def outlier(made, kde, why):
+def outlier(published, kde, why):
     """Test the estimate of `kde` over the largest estimate of the others, on DenseNet-40."""
     ratio = [
         kept.get("kde", np.nan) / other.drop(**{axis: "kde"}, errors="ignore").max(axis=number)
         for kept, other, axis, number in zip(
-            kde(DENSENET, "rms"), made(DENSENET, "rms"), ("labels", "columns"), (0, 1)
+            kde(DENSENET, "rms"), published(DENSENET, "rms"), ("labels", "columns"), (0, 1)
         )
     ]
-    return jackknife(*ratio, [*made.keys, *kde.keys], f"{why}; {JACKKNIFE}")
+    return jackknife(*ratio, [*published.keys, *kde.keys], f"{why}; {JACKKNIFE}")
 
 
 def marks(top, variant):
@@ -389,7 +390,7 @@ def dominance(top):
     )
 
 
-def lead(made, networks, best):
+def lead(published, networks, best):
     """Test the smallest lead of `best` over another estimator, in the mean root risk of networks.
 
     The intervals hold for all other estimators at once. The networks share their test images. So
@@ -398,7 +399,7 @@ def lead(made, networks, best):
     others = [base for base in BASES if base != best]
     parts = []
     for other in others:
-        pairs = [made(problem) for problem in networks]
+        pairs = [published(problem) for problem in networks]
         if all(other in whole_rows and len(many) > 1 for whole_rows, many in pairs):
             gaps = [
                 (whole_rows[other] - whole_rows[best], many[other] - many[best])
@@ -411,7 +412,13 @@ def lead(made, networks, best):
             reps = min(len(many) for _, many in gaps)
             parts.append(
                 claims.attach_interval(
-                    mean, error, reps, made.keys, claims.PAPER, other, claims.among(len(others))
+                    mean,
+                    error,
+                    reps,
+                    published.keys,
+                    claims.PAPER,
+                    other,
+                    claims.among(len(others)),
                 )
             )
     if not parts:

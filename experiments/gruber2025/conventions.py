@@ -8,7 +8,7 @@ from harness.figures import panels
 
 __all__ = ["render", "summary", "table"]
 BASES = ("kde", "kkr", "ukkr")
-STEPS = {  # by the end of the estimator's id; more is taken back from line to line
+STEPS = {  # {end of the estimator's id: which conventions are removed}
     "_aligned_gruber2025": "labels aligned (kkr, ukkr)",
     "_split_gruber2025": "and clipped (kde), γ = 1/2 (kkr, ukkr)",
     "_gruber2025": "as published",
@@ -48,11 +48,11 @@ def render(records, settings):
     }
     figure, axes = panels.panels(len(places), 2, 1.55, None, sharey=True)
     for ax, (model, notion) in zip(axes, places):
-        mine, of = (
+        mine, my_means = (
             frame[frame["model"].eq(model) & frame["notion"].eq(notion)] for frame in (rows, means)
         )
         panels.dodged(ax, mine.assign(se=0.0, mean=mine["value"]), "base", bases, "step", dots)
-        panels.dodged(ax, of, "base", bases, "step", styles)
+        panels.dodged(ax, my_means, "base", bases, "step", styles)
         panels.truth_line(ax, mine, upright=True)
         ax.set_title(f"{model}, {notion.replace('_', '-')}")
         panels.name_rows(ax, bases)

@@ -18,8 +18,8 @@ from .tuned import (
     PUBLISHED,
     RIDGE,
     TWIN,
-    beside,
-    models_of,
+    combine,
+    network_labels,
     stand_ins,
     summary,
 )
@@ -35,7 +35,11 @@ LOOKS = {
     PAPER: {"markerfacecolor": "white", "zorder": 2},
     RIDGE: {"fillstyle": "left", "markerfacecoloralt": "white", "zorder": 2.5},
 }
-PLACES = {RIDGE: 0.25, PUBLISHED: 0.55, PAPER: 0.85}  # of a mark within its column
+PLACES = {
+    RIDGE: 0.25,
+    PUBLISHED: 0.55,
+    PAPER: 0.85,
+}  # where a mark stands within its column, 0 to 1
 NO_MARK = "no mark of the paper: hidden behind others in its figure"
 
 
@@ -47,12 +51,12 @@ def render(records, settings):
     panel. The page of a twin (the paper's experiment on other networks) has its panels below each
     other: the paper's networks, then ours as published, then ours corrected.
     """
-    both, _, bases = beside(records, settings, "rms", "rms_sd", SPREAD)
+    both, _, bases = combine(records, settings, "rms", "rms_sd", SPREAD)
     ours, twin = items.labels(settings, "problem"), TWIN in settings.reasons
     computed = set(both.loc[both["kind"].ne(PAPER), "model"])
     present = [model for model in ours if model in computed]
     if twin:
-        theirs = [model for model in models_of(settings) if model not in ours]
+        theirs = [model for model in network_labels(settings) if model not in ours]
         shown = [
             (theirs, THEIRS, (PAPER,)),
             (ours, "as published (other networks)", (PUBLISHED,)),
@@ -74,7 +78,9 @@ def render(records, settings):
     for ax in axes[:, 0]:
         ax.set_ylabel("calibration error\n(root of mean square)")
     above = axes[0, 0]
-    above.set_ylim(0.0, None)  # shared: when all points of all panels are drawn
+    above.set_ylim(
+        0.0, None
+    )  # the y axis is shared, so its limits follow when all panels are drawn
     style = panels.look(0, filled=False, markersize=4)
     if both["kind"].eq(PAPER).any():
         above.plot([], [], **style | {"color": "0.35", "label": OPEN})
@@ -92,7 +98,7 @@ def _draw(ax, both, bases, models, kinds):
     for i, base in enumerate(bases):
         style = panels.look(
             BASES.index(base), markersize=3.6, elinewidth=0.8, capsize=1.5
-        )  # the same in all figures
+        )  # an estimator looks the same in all figures
         for kind in kinds:
             mine = both[
                 both["kind"].eq(kind) & both["base"].eq(base) & both["model"].isin(models)
@@ -121,7 +127,7 @@ def table(records, settings):
     the share of test samples that kde drops. This is the estimate if the dropped samples are
     calibrated.
     """
-    both, rows, _ = beside(records, settings, "rms", "rms_sd", SPREAD)
+    both, rows, _ = combine(records, settings, "rms", "rms_sd", SPREAD)
     text_tables.entries(
         both.assign(se=both["se"].where(both["kind"].ne(PAPER))), PLACE, "{kind}", into=rows
     )

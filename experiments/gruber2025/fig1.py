@@ -13,7 +13,7 @@ from harness.evaluation.selection import label
 
 from .risk_curve_plot import RISK, curves, draw, sd
 
-MODEL = "section5_1"  # the item of what the text says of the simulated model
+MODEL = "section5_1"  # item of the numbers that the text states of the simulated model
 EXACT, CODE = "exact", "authors' code, seed 0"
 PLACES = {
     "near the local minimum": 0.16,
@@ -70,10 +70,10 @@ def table(records, settings):
     rows = {}
     for name, (t, risk, se) in cells.items():
         best, left = risk.argmin(), risk[t < 0.3].argmin()
-        at = {"risk there": best, **{row: _nearest(t, x) for row, x in places.items()}}
+        indices = {"risk there": best, **{row: _nearest(t, x) for row, x in places.items()}}
         texts = {
             row: wording.format_fixed(risk[i], np.nan if se is None else se[i], 6)
-            for row, i in at.items()
+            for row, i in indices.items()
         }
         texts = {"theta of the smallest mean risk": f"{t[best]:.4g}", **texts}
         for row, text in {
@@ -110,8 +110,8 @@ def reproduced(records, settings):
     thetas, risks, _ = curves(records)
     asked = items.printed(settings)[["item", "row", "column"]]
     asked = asked[asked["column"].eq("risk")]
-    at = np.log(asked["row"].str.removeprefix("theta = ").astype(float))
-    read = np.array([np.interp(at, np.log(thetas), curve) for curve in risks])
+    log_theta = np.log(asked["row"].str.removeprefix("theta = ").astype(float))
+    read = np.array([np.interp(log_theta, np.log(thetas), curve) for curve in risks])
     keys = tuple(items.with_number(records, "l2_squared").get("key", ()))
     curve = asked.assign(
         value=read.mean(axis=0),

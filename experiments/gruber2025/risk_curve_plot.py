@@ -12,7 +12,7 @@ from harness.evaluation import items
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
-RISK = "risk at "  # the names of the diagnostics that hold the curve
+RISK = "risk at "  # first part of the names of diagnostics that hold the curve
 TICKS = (0.125, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0)
 EXACT = {"color": "black", "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 4}
 READ = panels.look(3, filled=False, markersize=2.6, markeredgewidth=0.6, markevery=2, zorder=2) | {
@@ -42,7 +42,8 @@ def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     names = [name for name in parts if name.startswith(RISK)]
     if not names:
         raise BadInputError(
-            "no cell gave a risk curve, which risk_curve does on a problem with a known posterior."
+            "no cell has a risk curve; run the estimator risk_curve on a problem with a known "
+            "posterior."
         )
     return (
         np.array([float(name.removeprefix(RISK)) for name in names]),

@@ -18,8 +18,8 @@ from .tuned import (
     RIDGE,
     STYLES,
     TWIN,
-    beside,
-    models_of,
+    combine,
+    network_labels,
     stand_ins,
     summary,
 )
@@ -28,7 +28,12 @@ __all__ = ["render", "reproduced", "summary", "table"]
 ERROR = " (standard error)"
 RISK = ("root_risk", "root_risk_se")
 REFERENCES = ("bins", "ukkr")
-SHOWN = (PAPER, PUBLISHED, RIDGE, "corrected")  # other splits have other levels
+SHOWN = (
+    PAPER,
+    PUBLISHED,
+    RIDGE,
+    "corrected",
+)  # not "own split": another split has another level of risk
 SHIFTS = {PAPER: -0.24, PUBLISHED: 0.0, RIDGE: 0.0, "corrected": 0.24}
 LINEAR, TICKS, NAMED = (
     0.01,
@@ -48,17 +53,17 @@ def render(records, settings):
     differ by hundredths, but a kernel that drops its saturated samples differs by several units. A
     network whose file is absent has the paper's numbers alone.
     """
-    both, _, bases = beside(records, settings, *RISK)
-    of = next((base for base in REFERENCES if base in bases), None)
-    if of is None:
+    both, _, bases = combine(records, settings, *RISK)
+    reference = next((base for base in REFERENCES if base in bases), None)
+    if reference is None:
         return panels.nothing()
-    level = both[both["base"].eq(of)].set_index(["model", "kind"])[["mean", "se"]]
+    level = both[both["base"].eq(reference)].set_index(["model", "kind"])[["mean", "se"]]
     level = level[~level.index.duplicated()]
     both["of_kind"] = both["kind"].replace(RIDGE, PUBLISHED)
     both = both.join(level["mean"].rename("level"), on=["model", "of_kind"])
     both = both.assign(gap=both["mean"] - both["level"])
     models, ours = (
-        [m for m in models_of(settings) if m in set(both["model"])],
+        [m for m in network_labels(settings) if m in set(both["model"])],
         items.labels(settings, "problem"),
     )
     per_row = min(5, max(len(ours), len(set(models) - set(ours))))
@@ -68,11 +73,14 @@ def render(records, settings):
     stood_for = stand_ins(settings)
     for model, ax in zip(models, axes):
         mine = both[both["model"].eq(model)]
-        for kind in SHOWN:
-            style = STYLES[kind] | {"shift": SHIFTS[kind]}
+        kinds = [kind for kind in SHOWN if mine["kind"].eq(kind).any()]
+        for kind in kinds:
+            style = STYLES[kind] | {"shift": SHIFTS[kind] if len(kinds) > 1 else 0.0}
             panels.named_marks(ax, mine[mine["kind"].eq(kind)], "base", bases, "gap", None, **style)
         known = [kind for kind in (PUBLISHED, PAPER) if (model, kind) in level.index]
-        ends = ["{} {:.2f} ± {:.2f}".format(of, *level.loc[model, kind]) for kind in known[:1]]
+        ends = [
+            "{} {:.2f} ± {:.2f}".format(reference, *level.loc[model, kind]) for kind in known[:1]
+        ]
         if TWIN not in settings.reasons and not mine["kind"].isin(OURS).any():
             ends.append("(file absent)")
         if model in stood_for:
@@ -90,10 +98,10 @@ def render(records, settings):
         ax.set_xticks(ticks, [f"{t:g}" if t in named else "" for t in ticks])
         ax.set_xticks([], minor=True)
         ax.tick_params(labelsize=6.5)
-        ax.set_xlabel(f"less that of {of}", fontsize=6.5, labelpad=1)
+        ax.set_xlabel(f"less that of {reference}", fontsize=6.5, labelpad=1)
         ax.tick_params(labelbottom=True)
     figure.supxlabel(
-        f"root of the cross-validated risk × 100, less that of {of} of the same kind "
+        f"root of the cross-validated risk × 100, less that of {reference} of the same kind "
         f"(linear to {LINEAR:g}, then logarithmic)",
         fontsize=8,
     )
@@ -109,7 +117,7 @@ def table(records, settings):
     divided by it. The last column has the top-label Brier score x 100. For a scalar notion the root
     risk of every estimator is close to that score.
     """
-    both, rows, _ = beside(records, settings, *RISK)
+    both, rows, _ = combine(records, settings, *RISK)
     text_tables.entries(both, PLACE, "{kind}", digits=2, into=rows)
     cells = items.with_diagnostics(
         items.values(records, settings, ["accuracy"], "top_label"), "saturated_share"

@@ -17,7 +17,7 @@ KINDS = {
     ", corrected": "corrected",
     ", own split": "corrected, own split",
     f", {RIDGE}": RIDGE,
-}  # by the end of the label; else as published
+}  # {end of the label: kind}; a label without such an end is as published
 PLACE = ["{model}", "{base}"]
 LOST = ["q", "1 / (1 - q)", "as published × (1 - q)", "100 × Brier"]
 STYLES = {
@@ -42,7 +42,7 @@ STYLES = {
     },
 }  # fmt: skip
 OURS = list(STYLES)[1:]
-TWIN = "other networks"  # key of the reason in a twin's configuration
+TWIN = "other networks"  # key in `reasons` of a twin's configuration
 
 
 def base_and_kind(name):
@@ -72,7 +72,7 @@ def summary(records, settings):
     return tuned_numbers.with_others(measured(records, settings), records)
 
 
-def models_of(settings):
+def network_labels(settings):
     """Return the labels of the networks of a page.
 
     A twin is the paper's experiment on other networks. Its page has the paper's networks first,
@@ -93,7 +93,7 @@ def stand_ins(settings):
     return dict(zip(ours, theirs)) if len(ours) == len(theirs) else {}
 
 
-def beside(records, settings, value, error, spread=""):
+def combine(records, settings, value, error, spread=""):
     """Return the paper's numbers and ours in one frame, and the rows of a table of them.
 
     Parameters
@@ -124,7 +124,7 @@ def beside(records, settings, value, error, spread=""):
         theirs = theirs.drop(columns="se").join(
             errors.set_index(["model", "base"])["mean"].rename("se"), on=["model", "base"]
         )
-    models = models_of(settings)
+    models = network_labels(settings)
     theirs = theirs[theirs["base"].isin(BASES) & theirs["model"].isin(models)].assign(kind=PAPER)
     estimates = measured(records, settings).rename(columns={value: "mean", error: "se"})
     both = pd.concat(
@@ -136,7 +136,7 @@ def beside(records, settings, value, error, spread=""):
     return both, rows, [base for base in BASES if base in {base for _, base in rows}]
 
 
-def answering(estimates):
+def rows_to_compare(estimates):
     """Return the rows of `measured` that are compared with the paper's printed numbers.
 
     These are the estimators as published. For kernel ridge the row with the ridge that float32
@@ -156,7 +156,7 @@ def reproduced(records, settings, numbers):
     Carlo error, because the split is fixed. A reported number without one of ours gets a reason:
     that of its cell, or that its network is not part of this run.
     """
-    estimates = answering(measured(records, settings))
+    estimates = rows_to_compare(measured(records, settings))
     ours = items.together(
         *(
             items.numbers(estimates, "{model}", "{base}" + end, of, 0.0, "folds")

@@ -70,9 +70,8 @@ class DirichletKernel:
             raise UndefinedError("leaving one sample out of one leaves none")
         g = np.clip(two_columns(p), PREDICTION_FLOOR, 1.0 - PREDICTION_FLOOR)
         e = one_hot(y, g.shape[1])
-        nothing = (
-            -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE
-        )  # which zeros are exact decides
+        # Terms below exp(nothing) of the largest are set to 0: so some zeros of r are exact.
+        nothing = -np.inf if self.zero_rows and g.shape[1] > 2 else LOG_NEGLIGIBLE
         hits = e[:, 1:] if p.ndim == 1 else e
         r = dirichlet_sums(g, g, hits, (self._bandwidth(g),), np.arange(len(g)), nothing)[0][0]
         r = two_columns(r[:, 0]) if p.ndim == 1 else r
@@ -214,7 +213,7 @@ class TemperatureGrid:
             return float(TEMPERATURES[int(np.argmin([loss(t) for t in TEMPERATURES]))])
         places = range(
             len(TEMPERATURES) - 1
-        )  # the first minimum of a convex function: from there on it does not fall
+        )  # the first minimum: a convex function does not fall after it
         first = bisect_left(
             places, True, key=lambda i: loss(TEMPERATURES[i]) <= loss(TEMPERATURES[i + 1])
         )

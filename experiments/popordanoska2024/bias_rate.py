@@ -18,7 +18,7 @@ from . import curves, drawing
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
 NAMES = {**curves.SHORT, "refinement_kl": "KL", "refinement_l2_squared": "squared L2"}
-LIMIT = "limit_"  # how the ids of the limits begin
+LIMIT = "limit_"  # first part of the ids of the limits
 
 
 def measured(records, settings):
@@ -117,7 +117,7 @@ def reproduced(records, settings):
 
     The columns are '<form>, <estimand>', and 'Refinement, <estimand>' for the direct form.
     """
-    numbers, of_it = measured(records, settings), "h = {bandwidth:g}, n = {n}"
+    numbers, row = measured(records, settings), "h = {bandwidth:g}, n = {n}"
     refined = numbers["estimand"].str.startswith("refinement")
     numbers = numbers.assign(of=numbers["of"].mask(refined, "Refinement"))[
         ~refined | numbers["form"].eq("direct")
@@ -125,7 +125,7 @@ def reproduced(records, settings):
     lost = _with_settings(records[~has_number(records)], settings)
     columns = [f"{{of}}, {name}" for name in curves.SHORT.values()]
     ours = items.together(
-        items.numbers(numbers, of_it, "{of}, {name}"),
-        items.without_number(lost, settings, of_it, columns),
+        items.numbers(numbers, row, "{of}, {name}"),
+        items.without_number(lost, settings, row, columns),
     )
     return items.answers(ours, settings)

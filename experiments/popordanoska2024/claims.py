@@ -30,20 +30,20 @@ from . import (
 from .fig2 import BINNED, DIRECT, RISK
 
 PAPER_ID = "popordanoska2024"
-DIGITS = "digits/"  # how the ids of the networks on digits begin
+DIGITS = "digits/"  # first part of the ids of the networks on digits
 
 
 def statistics(records, settings):
     """Return {claim: statistic}; a claim without numbers is untested, with the reason."""
     by_claim = {}
     for make in (
-        of_printed_tables,
-        of_printed_curves,
-        of_simulations,
-        of_rates,
-        of_recalibration,
-        of_networks,
-        of_training,
+        claims_on_printed_tables,
+        claims_on_printed_curves,
+        claims_on_simulations,
+        claims_on_rates,
+        claims_on_recalibration,
+        claims_on_networks,
+        claims_on_training,
     ):
         by_claim |= make(records, settings)
     return by_claim
@@ -69,7 +69,7 @@ def absent(name):
 # The paper's own numbers
 
 
-def of_printed_tables(records, settings):
+def claims_on_printed_tables(records, settings):
     """Test the claims on Tables 2, 3 and 5 as printed.
 
     The error of a difference of two printed numbers has both printed errors and the rounding.
@@ -156,7 +156,7 @@ def printed_differences(first, second, column):
     return [claims.exact(gap, errors[name], (), PAPER, None, level) for name, gap in gaps.items()]
 
 
-def of_printed_curves(records, settings):
+def claims_on_printed_curves(records, settings):
     """Test the claim on Figure 3's network, with numbers from the authors' notebook."""
     printed = reproduction.reported(PAPER_ID, ["fig3_printed"]).set_index("row")["value"]
     ends = [printed[f"L2 sharpness of {layer}, epoch 30"] for layer in ("the output", "layer 4")]
@@ -170,7 +170,7 @@ def of_printed_curves(records, settings):
 # Simulations
 
 
-def of_simulations(records, settings):
+def claims_on_simulations(records, settings):
     """Test the claims on Figures 2 and 5."""
     by_claim = {}
     for name, estimand, more in (
@@ -197,7 +197,7 @@ def of_simulations(records, settings):
     by_claim["reliable whatever the number of classes"] = relative(last, PAPER, "fig2b", why)
     mine, part_settings = part(records, settings, "fig5_offline")
     few = fig5.measured(mine, part_settings)
-    few_last = few["n"].max()  # of which there is no distance
+    few_last = few["n"].max()  # the distance from its own value would be 0
     few = few[few["estimator"].eq(fig5.RISK) & few["estimand"].eq("kl") & few["n"].eq(500)]
     why = (
         "simulated data, ten classes, h = 0.02, against the true value; "
@@ -258,7 +258,7 @@ def relative(rows, where, name, why):
     return claims.largest(parts, why)
 
 
-def of_rates(records, settings):
+def claims_on_rates(records, settings):
     """Test the claims of Section 5 on the bias, at fixed bandwidths with limits by quadrature."""
     mine, part_settings = part(records, settings, "bias_rate")
     names = (
@@ -272,9 +272,11 @@ def of_rates(records, settings):
         return dict.fromkeys(names, absent("bias_rate"))
     rows = bias_rate.measured(mine, replace(part_settings, estimator=nodes))
     rows = rows[rows["estimand"].eq("kl") & rows["limit"].notna()]
-    at = rows[rows["form"].eq("risk") & rows["bandwidth"].eq(0.001)].iloc[0]
-    fine = items.with_number(mine[mine["estimator"].eq(at["estimator"])], "kl")
-    pairs = fine.pivot(index="rep", columns="n", values="value")[[100, 1600]].dropna() - at["limit"]
+    line = rows[rows["form"].eq("risk") & rows["bandwidth"].eq(0.001)].iloc[0]
+    fine = items.with_number(mine[mine["estimator"].eq(line["estimator"])], "kl")
+    pairs = (
+        fine.pivot(index="rep", columns="n", values="value")[[100, 1600]].dropna() - line["limit"]
+    )
     centre = pairs.mean()
     slope = np.log(centre[1600] / centre[100]) / np.log(16)
     error = (
@@ -334,7 +336,7 @@ def configured(name):
 # Networks at hand
 
 
-def of_recalibration(records, settings):
+def claims_on_recalibration(records, settings):
     """Test the claims on Tables 2 and 4, on networks that are available here.
 
     Networks on digits give a value per network and seed. Networks like the paper's give a value per
@@ -397,7 +399,7 @@ def change(fine, estimand, first, second, why, name):
     return claims.estimate_difference(wide[first], wide[second], mine["key"], OURS, why)
 
 
-def of_networks(records, settings):
+def claims_on_networks(records, settings):
     """Test the claim on Table 5, on networks that are available here.
 
     Each network gives one value: the smaller of its two rank correlations.
@@ -417,10 +419,12 @@ def of_networks(records, settings):
         "of each the smaller of its two correlations; 0.9 is ours"
     )
     mean = claims.estimate_mean(alike.min(axis=1), rows["keys"], OURS, why)
-    return {name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))}  # a correlation
+    return {
+        name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))
+    }  # a correlation lies in [-1, 1]
 
 
-def of_training(records, settings):
+def claims_on_training(records, settings):
     """Test the claims on Figures 3, 6 and 7, on networks in training, a value per network."""
     only, stop = "only the calibration error rises", "the same stopping point"
     grows = "the calibration error grows in over-training"
@@ -432,7 +436,7 @@ def of_training(records, settings):
             records, settings, "fig3", "five networks on MNIST"
         ),
         **dict.fromkeys((only, stop, grows), absent("fig6_offline")),
-        **of_snapshots(records, settings),
+        **claims_on_snapshots(records, settings),
     }
     mine, part_settings = part(records, settings, "fig6_offline")
     changes = fig6.changes(mine[mine["estimator"].isin(["logloss", fig5.RISK])], part_settings)
@@ -473,7 +477,7 @@ def falling_sharpness(records, settings, name, where):
     return claims.estimate_mean(falls, mine["key"], OURS, why)
 
 
-def of_snapshots(records, settings):
+def claims_on_snapshots(records, settings):
     """Test the claims on Figure 7.
 
     Two snapshots are chosen on four networks: the most accurate and the best calibrated. They are

@@ -12,7 +12,7 @@ from harness.figures import panels
 from harness.figures.style import COLOURS
 
 
-def bins_of(records: pd.DataFrame) -> pd.DataFrame:
+def read_bins(records: pd.DataFrame) -> pd.DataFrame:
     """Return the bins of all records of `ReliabilityBins`, without empty bins.
 
     Returns
@@ -79,7 +79,7 @@ def diagram(ax, frame: pd.DataFrame, bins: int) -> None:
 def figure(frame: pd.DataFrame, bins: int, per_row: int = 5):
     """Return a Figure with a panel per class, networks below each other.
 
-    `frame` has the bins from `bins_of`, and the label of the network in the column `network`.
+    `frame` has the bins from `read_bins`, and the label of the network in the column `network`.
     """
     parts = list(frame.groupby("network", sort=False))
     rows = [-(-(1 + part["class"].max()) // per_row) for _, part in parts]

@@ -13,9 +13,11 @@ from harness.evaluation.selection import label
 from harness.evaluation.summary import evaluate
 from harness.figures import panels
 
-VECTOR = "vector_truth_popordanoska2024"  # estimator of the authors' ground truth
-AUTHORS = "_popordanoska2024"  # estimators with this suffix already use the authors' unit,
-ONE_COLUMN = ("classwise_ece_popordanoska2024",)  # except their bins, which use one column
+VECTOR = "vector_truth_popordanoska2024"  # estimator that returns the authors' ground truth
+# Estimators with this end of the id are in the authors' unit already, except their bins on one
+# column.
+AUTHORS = "_popordanoska2024"
+ONE_COLUMN = ("classwise_ece_popordanoska2024",)
 UNIT = {
     "l2_squared": (2.0, 0.0),
     "sharpness_l2_squared": (2.0, 0.0),
@@ -54,7 +56,7 @@ def numbers(records, settings, estimands=tuple(SHORT)):
     )
     nonzero, theirs = (
         table["truth"].where(table["truth"].ne(0.0)),
-        of_vector(records, settings)["value"],
+        authors_truth(records, settings)["value"],
     )
     table = table.assign(
         relative=100 * table["bias"] / nonzero, relative_se=100 * table["se"] / nonzero
@@ -65,7 +67,7 @@ def numbers(records, settings, estimands=tuple(SHORT)):
     return table.assign(short=table["estimand"].map(SHORT))
 
 
-def of_vector(records, settings):
+def authors_truth(records, settings):
     """Return the ground truth as the authors compute it, indexed by problem and estimand.
 
     The columns are value, error, short, model and keys.
@@ -117,9 +119,11 @@ def marks(ax, part, settings, item, column="{column}, {short}", looks=None, apar
     }
     estimates = estimates.assign(n=1.09 * estimates["n"].astype(float))
     for (model, column), mine in estimates.groupby(["model", "column"], sort=False):
-        own = (looks or {}).get(model) or (looks or {}).get(column.split(", ")[0], {})
+        special = (looks or {}).get(model) or (looks or {}).get(column.split(", ")[0], {})
         mine = mine.assign(n=(apart or {}).get(model, 1.0) * mine["n"])
-        panels.curve(ax, mine, value="value", error="plus_minus", **{"label": AGAIN, **look, **own})
+        panels.curve(
+            ax, mine, value="value", error="plus_minus", **{"label": AGAIN, **look, **special}
+        )
 
 
 def titles(settings, group, names):

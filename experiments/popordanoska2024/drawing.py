@@ -132,7 +132,7 @@ def plane(
         part = points[points[front].eq(is_best)]
         bars = {"xerr": part[f"{x}_se"], "yerr": part[f"{y}_se"], "color": COLOURS[is_best]}
         ax.errorbar(part[x], part[y], **bars, **look, **style)
-    # neighbours on the front lie close: their names alternate between two sides
+    # Neighbours on the front lie close, so their names alternate between two sides.
     sides = (
         {"xytext": (-4, -1), "ha": "right", "va": "top"},
         {"xytext": (4, 1), "ha": "left", "va": "bottom"},

@@ -16,9 +16,10 @@ from . import comparisons, curves, drawing
 summary = curves.summary
 RISK, DIRECT = "kde_risk_schedule_popordanoska2024", "kde_direct_schedule_popordanoska2024"
 OPEN = f"open: {curves.AGAIN}"
-APART = (0.86, 1.0, 1.16)  # factors of n
+APART = (0.86, 1.0, 1.16)  # factors of n that set three lines side by side
 BINNED = {"kl": "binned_kl_popordanoska2024", "l2_squared": "binned15"}
-# column of the table: estimand, and two estimators; the second should be closer to the truth
+# {column of the table: (estimand, first, second)}; the second estimator should be closer to the
+# truth.
 CONTESTS = {
     "fig2a": {
         f"|bias| bins - kernel, {name}": (s, BINNED[s], RISK) for s, name in curves.SHORT.items()
@@ -28,14 +29,14 @@ CONTESTS = {
 }
 
 
-def part_of(settings):
+def figure_part(settings):
     """Return the part of the figure that the experiment computes: fig2a, fig2b or fig2c."""
     return settings.compare[0].split("_")[0]
 
 
 def render(records, settings):
     """Draw a panel per estimand (a), a panel per problem (b), or the bias per estimator (c)."""
-    frame, which = curves.numbers(records, settings), part_of(settings)
+    frame, which = curves.numbers(records, settings), figure_part(settings)
     frame = frame[frame["estimand"].eq("kl") | (which == "fig2a")].assign(row=0)
     shown = [
         e
@@ -69,9 +70,7 @@ def render(records, settings):
         label(settings, by, name): panels.look(i, False, label=OPEN, linestyle="none")
         for i, name in enumerate(names)
     }
-    apart = (
-        dict(zip(looks, APART)) if which == "fig2c" else {}
-    )  # three lines that lie close: side by side
+    apart = dict(zip(looks, APART)) if which == "fig2c" else {}
     frame["n"] = frame["n"] * frame["model"].map(apart).fillna(1.0)
     figure, axes = drawing.facets(
         frame, rows, columns, by, names, 2.5 + 0.5 * (which == "fig2c"), **more
@@ -93,7 +92,7 @@ def table(records, settings):
     A difference is |bias| of one estimator minus |bias| of another, on the same samples. For (c)
     the bias takes the place of the estimates, also in %.
     """
-    which = part_of(settings)
+    which = figure_part(settings)
     frame = items.in_order(curves.numbers(records, settings), settings, "problem")
     frame, suffix = (
         frame[frame["estimand"].eq("kl") | (which == "fig2a")],
@@ -121,5 +120,5 @@ def reproduced(records, settings):
 
     They are compared with numbers of the authors' code and of an independent implementation.
     """
-    bias = ("{column}, bias of {short}", "bias") if part_of(settings) == "fig2c" else ()
+    bias = ("{column}, bias of {short}", "bias") if figure_part(settings) == "fig2c" else ()
     return items.answers(curves.reproduced_rows(records, settings, *bias), settings)

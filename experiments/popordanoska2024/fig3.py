@@ -19,7 +19,7 @@ ESTIMANDS = {L2: "L2", "sharpness_kl": "KL"}
 PAPER = "the paper, one network"
 PER_EPOCH = 67  # epochs of 14 batches are as many steps as one of MNIST's 938
 X_AXIS = {1: "epoch", PER_EPOCH: "epoch of MNIST"}
-APART = dict(zip(HIDDEN, (-1.5, -0.5, 0.5, 1.5)))  # lines that lie close, side by side
+APART = dict(zip(HIDDEN, (-1.5, -0.5, 0.5, 1.5)))  # shifts that set lines side by side
 ACCURACY, FALLS, KEY = "test accuracy", "1 ≥ 2 ≥ 3 ≥ 4", ("{column}", "{epoch:g}")
 
 
@@ -36,7 +36,11 @@ def measured(records, settings):
     sharpness = sharpness.assign(
         of=sharpness["estimand"].map(ESTIMANDS), name=sharpness["layer"].map(NAMES)
     )
-    return frame, sharpness, items.means(networks.of(frame, "accuracy", layer="output"), ["epoch"])
+    return (
+        frame,
+        sharpness,
+        items.means(networks.select(frame, "accuracy", layer="output"), ["epoch"]),
+    )
 
 
 def render(records, settings):
@@ -49,7 +53,9 @@ def render(records, settings):
     if not len(sharpness):
         return panels.nothing(networks.NO_FILES)
     per_epoch = PER_EPOCH if settings.reasons.get("data") else 1
-    ours = pd.concat([accuracy.assign(column=ACCURACY, layer="output"), networks.of(sharpness, L2)])
+    ours = pd.concat(
+        [accuracy.assign(column=ACCURACY, layer="output"), networks.select(sharpness, L2)]
+    )
     ours["epoch"] /= per_epoch
     last = ours["epoch"].max()
     ours["epoch"] += 0.004 * last * ours["layer"].map(APART).fillna(0.0)
@@ -95,7 +101,7 @@ def table(records, settings):
         text_tables.entries(counts, KEY, FALLS, text=lambda r: f"{r.sum} of {r.size}", into=rows)
         text_tables.entries(accuracy.assign(column=column), KEY, "accuracy", digits=1, into=rows)
         text_tables.entries(
-            networks.of(sharpness, L2, column=column), KEY, "{name}", digits=3, into=rows
+            networks.select(sharpness, L2, column=column), KEY, "{name}", digits=3, into=rows
         )
         pairs = zip(HIDDEN, list(HIDDEN)[1:])
         rows[column, "all"] = {
@@ -112,7 +118,7 @@ def table(records, settings):
 
 def falling(frame):
     """Return the sharpness of every layer, and `falls`: true if layer 1 >= 2 >= 3 >= 4."""
-    wide = networks.of(frame, L2).pivot(
+    wide = networks.select(frame, L2).pivot(
         index=["column", "network", "seed", "epoch"], columns="layer", values="value"
     )
     wide = wide.reindex(columns=list(NAMES)).dropna(subset=list(HIDDEN)).reset_index()

@@ -99,7 +99,7 @@ def table(records, settings):
 def reproduced(records, settings):
     """Return our estimates, our truths, and our value of the authors' ground truth."""
     exact = curves.numbers(records, settings).drop_duplicates(["problem", "estimand"])
-    theirs = curves.of_vector(records, settings)
+    theirs = curves.authors_truth(records, settings)
     ours = [
         curves.reproduced_rows(records, settings),
         items.numbers(exact, "{model}", "True value, {short}", "truth", "truth_error", np.inf),

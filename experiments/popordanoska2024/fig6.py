@@ -11,14 +11,14 @@ from harness.evaluation import items, text_tables
 from harness.figures import panels
 
 from . import comparisons, drawing, networks
-from .networks import of
+from .networks import select
 
 PARTS = {"train": "training", "val": "validation"}
 PANELS = {
     "logloss": "log-loss (nats)", "accuracy": "accuracy (%)", "kl": r"$\mathrm{CE_{KL}}$ (nats)",
     "refinement_kl": "refinement (nats)",
 }  # fmt: skip
-CHANGES = {  # column of `changes`: of the table, its digits, and the row beside the paper's text
+CHANGES = {  # {column of `changes`: (text in the table, digits, row in reported.csv)}
     "least loss": ("epoch of the least log-loss", 0, "validation log-loss, epoch of the least"),
     "least error": ("epoch of the least error", 0, "KL calibration error, epoch of the least"),
     "loss": ("log-loss rises by", 4, "validation log-loss, rise from there to the end"),
@@ -42,10 +42,10 @@ def measured(records, settings):
     """
     frame = networks.estimates(records, settings, "binary")
     loss, split = (
-        of(frame, "logloss").set_index("problem")["value"],
-        set(of(frame, "refinement_kl")["column"]),
+        select(frame, "logloss").set_index("problem")["value"],
+        set(select(frame, "refinement_kl")["column"]),
     )
-    alone = of(frame, "kl")[lambda f: ~f["column"].isin(split)]
+    alone = select(frame, "kl")[lambda f: ~f["column"].isin(split)]
     rest = alone.assign(
         estimand="refinement_kl", value=alone["problem"].map(loss).astype(float) - alone["value"]
     )
@@ -59,22 +59,22 @@ def render(records, settings):
     vertical line is the epoch of the smallest mean validation loss.
     """
     frame = measured(records, settings)
-    if not len(of(frame, "logloss")):
+    if not len(select(frame, "logloss")):
         return panels.nothing(networks.NO_FILES)
     of_both = frame["estimand"].isin(["logloss", "accuracy"])
     frame = frame.assign(series=frame["part"].map(PARTS).where(of_both, frame["column"]))[
         of_both | frame["part"].eq("val")
     ]
     drawn = items.means(frame, ["estimand", "series", "epoch"]).assign(row=0)
-    names = [*PARTS.values(), *items.labels(settings, "estimator", of(frame, "kl")["column"])]
+    names = [*PARTS.values(), *items.labels(settings, "estimator", select(frame, "kl")["column"])]
     drawn["at"] = drawn["epoch"] * 1.12 ** (
         drawn["series"].map(names.index) % 3 - 1
-    )  # side by side: some are the same number
+    )  # set lines side by side that have the same values
     more = {"xlabel": "epoch", "how": {"x": "at", "log": True, "markersize": 2.5, "linewidth": 0.9}}
     figure, axes = drawing.facets(
         drawn, ("row", {0: ""}), ("estimand", PANELS), "series", names, 2.45, **more
     )
-    loss = of(drawn, "logloss", series="validation").set_index("epoch")["mean"]
+    loss = select(drawn, "logloss", series="validation").set_index("epoch")["mean"]
     for ax in axes.values():
         ax.axvline(loss.idxmin(), color="0.45", linewidth=0.8, linestyle=":", zorder=0)
     panels.legend(figure, list(axes.values()), columns=3)
@@ -90,18 +90,18 @@ def changes(records, settings):
     """
     frame, rows = measured(records, settings), []
     frame = frame[frame["part"].eq("val")]
-    for column in items.labels(settings, "estimator", of(frame, "kl")["column"]):
+    for column in items.labels(settings, "estimator", select(frame, "kl")["column"]):
         mine = frame[frame["column"].eq(column) | frame["estimand"].eq("logloss")]
         for (_, seed), run in mine.groupby(["network", "seed"]):
             curves = [
-                of(run, name).set_index("epoch")["value"].sort_index()
+                select(run, name).set_index("epoch")["value"].sort_index()
                 for name in ("logloss", "kl", "refinement_kl")
             ]
             if len(curves[0]) and len(curves[1]):
-                at, last = curves[0].idxmin(), curves[0].index.max()
-                rises = [curve[last] - curve[at] for curve in curves]
+                least, last = curves[0].idxmin(), curves[0].index.max()
+                rises = [curve[last] - curve[least] for curve in curves]
                 rows.append(
-                    (column, seed, at, curves[1].idxmin(), *rises, tuple(run["key"].unique()))
+                    (column, seed, least, curves[1].idxmin(), *rises, tuple(run["key"].unique()))
                 )
     return pd.DataFrame(rows, columns=["column", "seed", *CHANGES, "keys"])
 

@@ -11,7 +11,7 @@ from harness.figures import panels
 
 from . import comparisons, drawing, networks
 
-FAR = 1.6  # snapshots above this multiple of the smallest error of either kind are outside
+FAR = 1.6  # snapshots with an error above this multiple of the smallest are outside the axes
 ERROR, LEVELS = "100 − accuracy (%)", ["estimator", "epoch"]
 
 
@@ -24,10 +24,10 @@ def snapshots(records, settings):
     """
     frame = networks.estimates(records, settings, "classwise")
     frame = frame[frame["part"].eq("val")].sort_values("epoch", kind="stable")
-    table = items.means(networks.of(frame, "kl"), ["column", "epoch"]).rename(
+    table = items.means(networks.select(frame, "kl"), ["column", "epoch"]).rename(
         columns={"mean": "ce", "se": "ce_se"}
     )
-    accuracy = items.means(networks.of(frame, "accuracy"), ["epoch"]).set_index("epoch")
+    accuracy = items.means(networks.select(frame, "accuracy"), ["epoch"]).set_index("epoch")
     table["error"], table["error_se"] = (
         100.0 - table["epoch"].map(accuracy["mean"]),
         table["epoch"].map(accuracy["se"]),

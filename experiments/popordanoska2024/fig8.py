@@ -12,9 +12,9 @@ BINS, DIAGRAM = 10, "reliability10"
 
 
 def bins(records, settings):
-    """Return `class_diagrams.bins_of`, with the label of the network in the column `network`."""
+    """Return `class_diagrams.read_bins`, with the label of the network in the column `network`."""
     fine = items.with_number(records, "l1", "classwise")
-    return named(class_diagrams.bins_of(fine[fine["estimator"].eq(DIAGRAM)]), settings)
+    return named(class_diagrams.read_bins(fine[fine["estimator"].eq(DIAGRAM)]), settings)
 
 
 def named(frame, settings):

@@ -80,7 +80,7 @@ def printed(settings: Settings, item: str) -> pd.DataFrame:
     )
 
 
-def of_methods(
+def methods_table(
     rows: text_tables.Rows, settings: Settings, heading: str, first: Iterable[str] = ()
 ) -> pd.DataFrame:
     """Return a table of texts with a row per network, method and variant.
@@ -98,7 +98,7 @@ def of_methods(
     )
 
 
-def rows_of(numbers: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> list[str]:
+def row_names(numbers: pd.DataFrame, paper: pd.DataFrame, settings: Settings) -> list[str]:
     """Return the names of the rows of a figure: our networks, and the paper's after them.
 
     Networks of one data set stand together. The data set is the part of a label before the comma.
@@ -119,16 +119,16 @@ def marks(
     for i in range(0, len(names), 2):
         ax.axhspan(i - 0.5, i + 0.5, color="0.96", linewidth=0, zorder=0)
     for j, method in enumerate(methods):
-        at, look = (
-            0.24 * (j - (len(methods) - 1) / 2),
-            {"markersize": 3.5, "color": COLOURS[COLOURED[method]]},
-        )
+        shift = 0.24 * (j - (len(methods) - 1) / 2)
+        look = {"markersize": 3.5, "color": COLOURS[COLOURED[method]]}
         ours = part[part["method"].eq(method) & part["variant"].ne(OURS)]
-        of = panels.look(j, label=TEXTS.get(method, method)) | look
-        panels.named_marks(ax, ours, "network", names, shift=at, **of)
+        style = panels.look(j, label=TEXTS.get(method, method)) | look
+        panels.named_marks(ax, ours, "network", names, shift=shift, **style)
         theirs = paper[paper["method"].eq(method)].assign(network=lambda f: f["network"] + PAPERS)
-        of = panels.look(j, False, label=OPEN if method == "none" else None) | look
-        panels.named_marks(ax, theirs, "network", names, "value", "plus_minus", shift=at, **of)
+        style = panels.look(j, False, label=OPEN if method == "none" else None) | look
+        panels.named_marks(
+            ax, theirs, "network", names, "value", "plus_minus", shift=shift, **style
+        )
     panels.name_rows(ax, names)
 
 
@@ -174,7 +174,7 @@ def estimates(records: pd.DataFrame, settings: Settings, notion: str) -> pd.Data
     )
 
 
-def of(numbers: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
+def select(numbers: pd.DataFrame, estimand: str, **parts: Any) -> pd.DataFrame:
     """Return the rows of one estimand, and of given values of further columns."""
     for name, wanted in {"estimand": estimand, **parts}.items():
         numbers = numbers[numbers[name].eq(wanted)]

@@ -49,7 +49,7 @@ def render(records, settings):
     frame = frame[frame["estimator"].eq(PUBLISHED)]
     if not len(frame):
         return panels.nothing(networks.NO_FILES)
-    names = networks.rows_of(frame, paper, settings)
+    names = networks.row_names(frame, paper, settings)
     figure, axes = panels.grid(1, len(AXIS), 0.9 + 0.27 * len(names), sharey=True)
     for ax, (metric, text) in zip(axes.flat, AXIS.items()):
         networks.marks(
@@ -86,7 +86,7 @@ def table(records, settings):
         text=theirs,
         into=rows,
     )
-    return networks.of_methods(
+    return networks.methods_table(
         rows,
         settings,
         "kl and squared L2 (two columns), x 100: mean ± standard error over seeds (change)",

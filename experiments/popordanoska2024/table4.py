@@ -57,7 +57,10 @@ def render(records, settings):
         return panels.nothing(networks.NO_FILES)
     frame["mean"] = frame["mean"].where(frame["estimand"].ne("accuracy"), 100 - frame["mean"])
     paper["value"] = paper["value"].where(paper["column"].ne("Accuracy"), 100 - paper["value"])
-    names, methods = networks.rows_of(frame, paper, settings), list(dict.fromkeys(paper["method"]))
+    names, methods = (
+        networks.row_names(frame, paper, settings),
+        list(dict.fromkeys(paper["method"])),
+    )
     columns = {
         estimand: column
         for estimand, column in COLUMNS.items()
@@ -92,7 +95,7 @@ def table(records, settings):
     )
     known = list(dict.fromkeys(paper["column"]))
     heading = "accuracy, NLL and Brier score, x 100: mean ± standard error over seeds"
-    return networks.of_methods(
+    return networks.methods_table(
         rows, settings, heading, [c for name in known for c in (name, f"{name}, paper")]
     )
 

@@ -31,7 +31,7 @@ OURS, PAPERS = "ours, with the rank of the class", "the paper's PreResNet56 and 
 LIKE = {
     "PreResNet56": "CIFAR-10, ResNet-56",
     "WideResNet28x10": "CIFAR-10, WideResNet",
-}  # the paper's network: ours
+}  # {the paper's network: our most similar one}
 PLACE = ["network", "label_of_class"]
 
 

@@ -30,7 +30,8 @@ def network(problem, roots, estimates, ids=own.CORRECTED, **more):
 
 
 def published(*networks):
-    return own.of_variant(cells(*(row for one in networks for row in network(*one))), own.CORRECTED)
+    rows = [row for arguments in networks for row in network(*arguments)]
+    return own.select_cells(cells(*rows), own.CORRECTED)
 
 
 ROOTS, ESTIMATES = (0.0614, 0.0612, 0.0609, 0.0610, 0.0611), (0.079, 0.092, 0.098, 0.091, 0.093)
@@ -50,7 +51,7 @@ def both(ids, roots, estimates, problems=own.NETWORKS):
         rows = [row for p in problems for row in network(p, *moved, ids)]
         part = cells(*rows, experiment=own.HALVES)
         parts.append(part.assign(rep=rep, key=part["key"] + f"|{rep}"))
-    return own.Both(whole, pd.concat(parts, ignore_index=True), ids)
+    return own.NetworkNumbers(whole, pd.concat(parts, ignore_index=True), ids)
 
 
 def test_kde_is_judged_as_published_and_without_dropping():
@@ -97,8 +98,8 @@ def test_ranks_and_shares_count_networks():
 
 def test_a_network_without_all_estimators_is_left_out():
     partial = cells(*network("a", ROOTS, ESTIMATES), *network("b", ROOTS[:2], ESTIMATES[:2]))
-    assert own.spread(own.of_variant(partial, own.CORRECTED)).cells == 1
-    without_kde = own.of_variant(cells(*network("b", ROOTS[:2], ESTIMATES[:2])), own.CORRECTED)
+    assert own.spread(own.select_cells(partial, own.CORRECTED)).cells == 1
+    without_kde = own.select_cells(cells(*network("b", ROOTS[:2], ESTIMATES[:2])), own.CORRECTED)
     assert all(
         np.isnan(statistic.value)
         for statistic in (own.spread(without_kde), own.dominance(without_kde))
