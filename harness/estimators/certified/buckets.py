@@ -24,7 +24,7 @@ LARGEST_BUCKETS = 1 << 30
 
 @dataclass(frozen=True)
 class LipBkt(PerturbationBound):
-    """Upper bound of the L1 error by buckets of equal width.
+    """Upper bound of the L1 error for perturbed scores, by buckets of equal width.
 
     The bound assumes that eta(s) = E[Y given S = s] has a derivative |eta'| <= L = 1/(2h). This
     holds for scores that were perturbed with a bandwidth of at least h (`harness.perturb`). With n

@@ -24,15 +24,16 @@ MODES = ("sharp", "basic")
 
 @dataclass(frozen=True)
 class TVKfold(VariationBound):
-    """Upper bound of the L1 error by total-variation denoising of the labels and cross-fitting.
+    """Upper bound of the L1 error for bounded variation, by denoising labels with cross-fitting.
 
     The bound assumes that the total variation TV(eta) of eta(s) = E[Y given S = s] is at most V,
     the field `variation`. It is the mean over the folds W_k, weighted by their sizes, of
 
         mean_{W_k} Z + EB(Z, delta_1) + min(1, TVB_k + PTB_k),   Z = |etahat_k(s) - s|
 
-    with delta_1 = (1 - level) / (3 folds). etahat_k is fitted to the m points outside fold W_k, and
-    the first two terms are computed on W_k. EB is the width of the empirical Bernstein bound.
+    with delta_1 = (1 - level) / (3 folds). etahat_k denoises the labels y of the m points outside
+    fold W_k, with a penalty on the total variation. The first two terms are computed on W_k. EB is
+    the width of the empirical Bernstein bound.
 
         etahat_k = argmin_v (1/2m) ||y - v||^2 + lambda ||Dv||_1
         lambda   = sqrt(ln(4 (groups - 1) / delta_1) / 8m)             [P]
@@ -136,7 +137,7 @@ class TVKfold(VariationBound):
 
 @dataclass(frozen=True)
 class TVInsample(VariationBound):
-    """Upper bound of the L1 error by total-variation denoising of the labels, without folds.
+    """Upper bound of the L1 error for bounded variation, by denoising labels without folds.
 
     The bound assumes that the total variation of eta(s) = E[Y given S = s] is at most V, the field
     `variation`. With n scores s_i and delta = 1 - level, it is

@@ -19,7 +19,7 @@ from harness.estimators.certified.rank_window_kernels import smooth_ranks
 
 @dataclass(frozen=True)
 class BVWindow(VariationBound):
-    """Upper bound of the L1 error by smoothing labels over neighbouring scores.
+    """Upper bound of the L1 error for bounded variation, by smoothing over neighbouring scores.
 
     The bound assumes that the total variation of eta(s) = E[Y given S = s] is at most V, the field
     `variation`. It is

@@ -36,7 +36,7 @@ CURVATURE = {
 
 @dataclass(frozen=True)
 class NWKfold(PerturbationBound):
-    """Upper bound of the L1 error by a cross-fitted Nadaraya-Watson smoother of the labels.
+    """Upper bound of the L1 error for perturbed scores, by a cross-fitted Nadaraya-Watson smoother.
 
     The bound assumes that eta(s) = E[Y given S = s] has derivatives |eta'| <= L1 and |eta''| <= L2.
     Both hold for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
@@ -153,7 +153,7 @@ class NWKfold(PerturbationBound):
 
 @dataclass(frozen=True)
 class NWJensen(PerturbationBound):
-    """Upper bound of the L1 error by a Nadaraya-Watson smoother of all labels, without folds.
+    """Upper bound of the L1 error for perturbed scores, by a Nadaraya-Watson smoother of all labels.
 
     The bound assumes that eta(s) = E[Y given S = s] has derivatives |eta'| <= L1 and |eta''| <= L2.
     Both hold for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
