@@ -153,7 +153,7 @@ class NWKfold(PerturbationBound):
 
 @dataclass(frozen=True)
 class NWJensen(PerturbationBound):
-    """Upper bound of the L1 error for perturbed scores, by a Nadaraya-Watson smoother of all labels.
+    """Upper bound of the L1 error for perturbed scores, by a Nadaraya-Watson smoother of labels.
 
     The bound assumes that eta(s) = E[Y given S = s] has derivatives |eta'| <= L1 and |eta''| <= L2.
     Both hold for scores that were perturbed with a bandwidth of at least h (`harness.perturb`).
