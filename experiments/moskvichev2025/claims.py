@@ -155,7 +155,9 @@ def networks(records: pd.DataFrame) -> dict[str, Statistic]:
     full, trials = values[n == n.max()].iloc[0], values[n == n.min()]
     trial_rows = fine[fine["n"].eq(n.min())]
     in_order = {
-        e: _by_trial(trials[e], [rankings.by_value(dict(full[e][list(models)])) for models in SETS])
+        e: _by_trial(
+            trials[e], [rankings.order_by_value(dict(full[e][list(models)])) for models in SETS]
+        )
         for e in METRICS
     }
     first = {

@@ -32,7 +32,7 @@ OPEN = {
 
 def scored(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the shares of trials in the right order, with one estimand per estimator."""
-    return rankings.one_estimand(rankings.of_settings(records, settings), settings)
+    return rankings.select_estimand(rankings.score_settings(records, settings), settings)
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:

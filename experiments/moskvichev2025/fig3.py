@@ -41,7 +41,7 @@ def named_sets(records: pd.DataFrame, settings: Settings) -> dict[str, Sequence[
     several = settings.ranking.sets
     return {
         f"{name}: " if several else "": models
-        for name, models in rankings.sets_of(records, settings).items()
+        for name, models in rankings.list_model_sets(records, settings).items()
     }
 
 
@@ -61,9 +61,9 @@ def scored(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     orders = {}
     for name, models in named_sets(records, settings).items():
         marginal = tuple(p for p in models if label(settings, "problem", p) == MARGINAL)
-        orders[name + ALL] = rankings.own_orders(full[full["problem"].isin(models)])
+        orders[name + ALL] = rankings.order_by_estimates(full[full["problem"].isin(models)])
         orders[name + FIRST] = (marginal, tuple(p for p in models if p not in marginal))
-    numbers = rankings.one_estimand(rankings.score(trials, orders), settings)
+    numbers = rankings.select_estimand(rankings.score(trials, orders), settings)
     numbers = rankings.numbers(numbers, trials, settings).rename(columns={"order": "row"})
     names = [
         (row.removesuffix(share), share)

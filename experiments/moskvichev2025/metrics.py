@@ -24,7 +24,7 @@ def values(records: pd.DataFrame, settings: Settings, *parameters: str) -> pd.Da
     `parameters` are names of parameters of the problems; each becomes a column.
     """
     fine = items.with_number(records)
-    numbers = rankings.one_estimand(fine[~fine["estimator"].isin(NO_METRICS)], settings)
+    numbers = rankings.select_estimand(fine[~fine["estimator"].isin(NO_METRICS)], settings)
     numbers = (
         numbers.join(items.parameters(numbers, "problem", *parameters)) if parameters else numbers
     )

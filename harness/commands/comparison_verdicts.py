@@ -149,7 +149,7 @@ def _judge_problem(
     estimands = list(request.estimand) or [e for e in arena.MAIN if e in known]
     frame = frame[frame["estimand"].isin(estimands) | frame["estimand"].isna()]
     table = arena.settings(frame, {}, classes)
-    judged = statistics.best_of(table)
+    judged = statistics.find_best_candidates(table)
     if not len(judged):
         raise BadInputError(
             f"no estimator has an estimate of {', '.join(estimands) or 'l1'} on {name} whose truth "

@@ -74,8 +74,8 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
         pictures = figure_files.save(figure, stem, settings)
         table = stem.with_name(f"{stem.name}.csv")
         with whole_file(table) as temporary:
-            diagrams.table_of(panels).to_csv(temporary, index=False)
-        yield label(settings, "problem", name), diagrams.caption_of(panels), [*pictures, table]
+            diagrams.build_table(panels).to_csv(temporary, index=False)
+        yield label(settings, "problem", name), diagrams.describe_panels(panels), [*pictures, table]
 
 
 def _files(experiment: Experiment) -> dict[str, Component]:

@@ -106,7 +106,7 @@ def coverage(
     is_mine = frame["estimator"].isin(
         [name for name in frame["estimator"].unique() if is_own(name)]
     )
-    of_family = frame["problem"].isin(arena.family_of(families))
+    of_family = frame["problem"].isin(arena.map_families(families))
     judged = intervals.intervals(
         frame[is_mine & of_family & frame["estimand"].isin(arena.MAIN)], families
     )

@@ -21,7 +21,7 @@ from harness.evaluation.rates import mean_interval, wilson
 from harness.math.estimands import OF_OUTCOMES
 
 EXPERIMENT = "arena_pairs"
-POINTS = ("point", "interval", "")  # kinds of estimates whose value is an estimate
+POINTS = ("point", "interval", "")  # kinds whose value is a point estimate, not a bound
 BY_DEFAULT = "l1"  # orders the models if the estimand has no known true values
 LEAST_APART = 1e-9  # true values that differ by less count as equal
 CLOSE, FAR = "close", "far"  # halves of the pairs of a stream, with smaller and larger margins
@@ -74,7 +74,7 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
     part = part.assign(stream=[streams[name] for name in part["problem"]])
     known = part.dropna(subset=["truth"])
     pairs = {
-        key: pairs_of(dict(zip(rows["problem"], rows["truth"])))
+        key: build_pairs(dict(zip(rows["problem"], rows["truth"])))
         for key, rows in known.groupby(["stream", "notion", "estimand"])
     }
     rows = []
@@ -94,7 +94,7 @@ def trials(settings: pd.DataFrame, streams: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*KEYS, *COLUMNS])
 
 
-def pairs_of(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
+def build_pairs(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
     """Return all pairs of models as (better, worse, margin, half), the closest pair first.
 
     `truths` is {model: true error}. The margin is the difference of the true errors. `half` is
@@ -103,7 +103,7 @@ def pairs_of(truths: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
 
     Examples
     --------
-    >>> pairs = pairs_of({"a": 0.1, "b": 0.3, "c": 0.15})
+    >>> pairs = build_pairs({"a": 0.1, "b": 0.3, "c": 0.15})
     >>> [(better, worse, half) for better, worse, _, half in pairs]
     [('a', 'c', 'close'), ('c', 'b', 'far'), ('a', 'b', 'far')]
     """

@@ -6,7 +6,7 @@ import pandas as pd
 
 from harness.configure.settings import Settings
 from harness.evaluation.selection import has_bounds
-from harness.evaluation.summary import are_of
+from harness.evaluation.summary import mask_pairs
 
 KINDS = {
     "point": "Dots: estimates",
@@ -42,7 +42,7 @@ def describe_means(table: pd.DataFrame, settings: Settings, dots: bool = False) 
     Replications are independent samples, or runs on all rows of a file, or runs on random subsets
     of these rows. Each kind that occurs in `table` has its own sentence.
     """
-    files, subsets = are_of(table, settings.files), are_of(table, settings.subsets)
+    files, subsets = mask_pairs(table, settings.files), mask_pairs(table, settings.subsets)
     samples, whole, partial = table[~files], table[files & ~subsets], table[subsets]
     sentences = []
     if len(samples) and samples["reps"].max() == 1:
@@ -82,7 +82,9 @@ def describe_distribution(table: pd.DataFrame, settings: Settings) -> str:
     """Return the caption of a figure with one mark per problem."""
     averages = []
     if table["reps"].max() > 1:
-        runs = "runs on the same rows" if are_of(table, settings.files).all() else "replications"
+        runs = (
+            "runs on the same rows" if mask_pairs(table, settings.files).all() else "replications"
+        )
         averages.append(f"{format_range(table['reps'])} {runs}")
     if table.groupby("problem")["n"].nunique().max() > 1:
         averages.append(f"{table['n'].nunique()} sample sizes")

@@ -296,7 +296,8 @@ def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.Da
     if unknown:
         hint = guess(unknown[0], claims["row"].to_list())
         raise BadInputError(
-            f"{unknown[0]!r} is no claim in experiments/{settings.paper}/reported.csv{hint}."
+            f"{unknown[0]!r} is no claim in experiments/{settings.paper}/reported.csv{hint}; "
+            "use the names in its column row."
         )
     rows = []
     for claim in claims.itertuples():

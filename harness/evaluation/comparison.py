@@ -196,7 +196,7 @@ def log_ratios(
     least = arena.floors(mine)[:, None, None] ** 2
 
     def logs(errors: Array) -> tuple[Array, Array]:
-        """Return the log RMSEs, and those with each replication left out."""
+        """Return the log RMSEs, and the log RMSEs with each replication left out."""
         filled = np.where(have, errors, 0.0)
         total = filled.sum(axis=2, keepdims=True)
         whole = 0.5 * np.log(np.maximum(total / count, least))
@@ -256,7 +256,7 @@ def geometric_mean(values: Iterable[float]) -> float:
     return float(np.exp(np.log(np.maximum(numbers, 1e-7)).mean())) if len(numbers) else math.nan
 
 
-def best_of(settings: pd.DataFrame, level: float = 1.0 - RATE) -> pd.DataFrame:
+def find_best_candidates(settings: pd.DataFrame, level: float = 1.0 - RATE) -> pd.DataFrame:
     """Find the published estimators that may be the best in each setting.
 
     An estimator is ruled out if another one is significantly more accurate, with Bonferroni's

@@ -64,7 +64,7 @@ def intervals(records: pd.DataFrame, families: Families) -> pd.DataFrame:
 
 
 def _family(problems: pd.Series, families: Families) -> pd.Series:
-    named = problems.astype(object).map(arena.family_of(families))
+    named = problems.astype(object).map(arena.map_families(families))
     return named.astype(object).fillna(arena.OTHER)
 
 

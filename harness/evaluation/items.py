@@ -25,7 +25,7 @@ import pandas as pd
 
 from harness.configure.settings import Settings
 from harness.evaluation import reproduction
-from harness.evaluation.missing import why_without
+from harness.evaluation.missing import explain_missing
 from harness.evaluation.selection import label
 from harness.evaluation.summary import GROUP, evaluate
 from harness.records.schema import has_number
@@ -262,7 +262,7 @@ def without_number(
     """
     lost = labelled(records[~has_number(records)], settings)
     lost = lost.assign(
-        row_name=formatted(lost, row), why=[why_without(r) for r in lost.itertuples()]
+        row_name=formatted(lost, row), why=[explain_missing(r) for r in lost.itertuples()]
     )
     tables = [
         lost.assign(column_name=formatted(lost, column))
@@ -286,7 +286,7 @@ def whys(records: pd.DataFrame, settings: Settings, *groups: str) -> dict[Any, s
     reasons = {}
     for r in lost.itertuples():
         names = tuple(label(settings, group, getattr(r, group)) for group in groups)
-        reasons[names if len(groups) > 1 else names[0]] = why_without(r)
+        reasons[names if len(groups) > 1 else names[0]] = explain_missing(r)
     return reasons
 
 
@@ -374,7 +374,7 @@ def convergence_numbers(records: pd.DataFrame, settings: Settings, estimand: str
 def first_reason(records: pd.DataFrame) -> str | None:
     """Return the reason of the first cell without a number, or None if all cells have one."""
     lost = records[~has_number(records)]
-    return why_without(lost.iloc[0]) if len(lost) else None
+    return explain_missing(lost.iloc[0]) if len(lost) else None
 
 
 def printed(settings: Settings, *items: str) -> pd.DataFrame:

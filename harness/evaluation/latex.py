@@ -67,7 +67,7 @@ def _tex(text: str) -> str:
         "".join(_mathematics(c) or c for c in part) if i % 2 else _plain(part)
         for i, part in enumerate(parts)
     )
-    # after a line break, [ and * would be options of it
+    # LaTeX would read [ or * after a line break as an option of the line break.
     return f"{{{tex[0]}}}{tex[1:]}" if tex.startswith(("[", "*")) else tex
 
 

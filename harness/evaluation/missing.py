@@ -11,7 +11,7 @@ import pandas as pd
 from harness.common.wording import DASH, format_count
 from harness.configure.settings import Settings
 from harness.evaluation.selection import estimators, label, shown_estimands
-from harness.evaluation.summary import are_of, evaluate
+from harness.evaluation.summary import evaluate, mask_pairs
 from harness.evaluation.tables import places
 from harness.records.schema import has_number
 
@@ -99,7 +99,7 @@ def reasons(records: pd.DataFrame, settings: Settings, of_table: bool = True) ->
     outside = (records["value"] < records["low"]) | (records["value"] > records["high"])
     two_sided = records["low"].notna() & records["high"].notna() & records["kind"].eq("point")
     rows = records[
-        shown & outside & two_sided & has_number(records) & are_of(records, settings.files)
+        shown & outside & two_sided & has_number(records) & mask_pairs(records, settings.files)
     ]
     if len(rows):
         names = [label(settings, "estimator", name) for name in rows["estimator"].unique()]
@@ -110,7 +110,7 @@ def reasons(records: pd.DataFrame, settings: Settings, of_table: bool = True) ->
     return lines
 
 
-def why_without(record: Any) -> str:
+def explain_missing(record: Any) -> str:
     """Return why a record has no number: its status and the last line of its reason."""
     reason = last_line(record.reason)
     return f"{record.status}: {reason}" if reason else record.status

@@ -113,7 +113,7 @@ class Paper:
     items: dict[str, Item]
     findings: list[Finding] = field(default_factory=list)
 
-    def item_of(self, experiment: str) -> Item | None:
+    def find_item(self, experiment: str) -> Item | None:
         """Return the figure or table that an experiment reproduces, or None.
 
         If several items name the experiment, the item with the experiment in first place is
@@ -160,12 +160,12 @@ def read(name: str) -> Paper:
         ) from None
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
-        raise BadInputError(f"{where} is not valid YAML: {reason}.") from None
+        raise BadInputError(f"{where} is not valid YAML ({reason}); correct it.") from None
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0]
         raise BadInputError(f"{where}: {error.full_key}: {reason}.") from None
     if missing:
-        raise BadInputError(f"{where} lacks {', '.join(missing)}.")
+        raise BadInputError(f"{where} lacks {', '.join(missing)}; add the missing entries.")
     paper = cast(Paper, OmegaConf.to_object(config))
     for item in paper.items.values():
         if item.how not in HOW:
@@ -220,7 +220,7 @@ def check(paper: Paper) -> None:
         for name in item.experiments:
             where = f"experiments/{paper.id}/paper.yaml: items.{item.id}.experiments has {name!r}"
             if name not in known:
-                raise BadInputError(f"{where}, which is no known experiment{guess(name, known)}.")
+                raise BadInputError(f"{where}, which is no experiment{guess(name, known)}.")
             owner = options.option("experiment", name).config.get("paper")
             if owner != paper.id:
                 raise BadInputError(

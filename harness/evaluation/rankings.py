@@ -43,7 +43,7 @@ GROUP = ["notion", "n", "estimator", "estimand"]
 COLUMNS = ["order", *GROUP, "successes", "trials", "incomplete", "share", "low", "high", "models"]
 
 
-def by_value(values: Mapping[str, float]) -> Order:
+def order_by_value(values: Mapping[str, float]) -> Order:
     """Return the order of the models in {model: error}; models with equal errors share a level."""
     return tuple(
         tuple(model for model, value in values.items() if value == error)
@@ -132,7 +132,7 @@ def score(records: pd.DataFrame, orders: Mapping[str, Any]) -> pd.DataFrame:
     return frame
 
 
-def own_orders(records: pd.DataFrame) -> dict[tuple[str, str, str], Order]:
+def order_by_estimates(records: pd.DataFrame) -> dict[tuple[str, str, str], Order]:
     """Return {(notion, estimator, estimand): order of the models by the estimator's values}.
 
     `records` must have one cell per model. Estimators that lack a value for some model are left
@@ -144,7 +144,7 @@ def own_orders(records: pd.DataFrame) -> dict[tuple[str, str, str], Order]:
     for key, part in numbered.groupby(["notion", "estimator", "estimand"], sort=False):
         values = dict(zip(part["problem"], part["value"]))
         if set(values) == problems:
-            orders[key] = by_value(values)
+            orders[key] = order_by_value(values)
     return orders
 
 
@@ -166,7 +166,7 @@ def _ranking(settings: Settings) -> Any:
     return settings.ranking
 
 
-def of_settings(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def score_settings(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the `score` of the trials for the orders that `settings.ranking` defines.
 
     The orders are those listed in `ranking.orders`. If `ranking.reference` is set, the orders by
@@ -176,18 +176,18 @@ def of_settings(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     trials, full = split(records, settings)
     ranking.check_models(set(records["problem"]))
     orders: dict[str, Any] = {name: levels(order) for name, order in (ranking.orders or {}).items()}
-    sets = sets_of(records, settings) if ranking.reference else {}
+    sets = list_model_sets(records, settings) if ranking.reference else {}
     for name, models in sets.items():
         if ranking.reference == "full":
             rows = full[full["problem"].isin(models)]
-            orders[f"{name} as on all rows"] = own_orders(rows)
+            orders[f"{name} as on all rows"] = order_by_estimates(rows)
         else:
             rows = trials[trials["problem"].isin(models)]
-            orders[f"{name} by true {ranking.reference}"] = _by_truth(rows, settings)
+            orders[f"{name} by true {ranking.reference}"] = _order_by_truth(rows, settings)
     return score(trials, orders)
 
 
-def sets_of(records: pd.DataFrame, settings: Settings) -> dict[str, tuple[str, ...]]:
+def list_model_sets(records: pd.DataFrame, settings: Settings) -> dict[str, tuple[str, ...]]:
     """Return {name: problem ids} of the sets of models that are ordered by the reference.
 
     If the settings define no sets, one set named `all` holds all problems.
@@ -196,7 +196,7 @@ def sets_of(records: pd.DataFrame, settings: Settings) -> dict[str, tuple[str, .
     return {name: tuple(models) for name, models in sets.items()}
 
 
-def _by_truth(records: pd.DataFrame, settings: Settings) -> dict[str, Order]:
+def _order_by_truth(records: pd.DataFrame, settings: Settings) -> dict[str, Order]:
     """Return {notion: order of the models by their true error}.
 
     The true errors are the stored truths of the estimand `settings.ranking.reference`.
@@ -212,10 +212,10 @@ def _by_truth(records: pd.DataFrame, settings: Settings) -> dict[str, Order]:
                 f"({notion}); set ranking.orders instead."
             )
         values.setdefault(notion, {})[problem] = truth[0]
-    return {notion: by_value(errors) for notion, errors in values.items()}
+    return {notion: order_by_value(errors) for notion, errors in values.items()}
 
 
-def one_estimand(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+def select_estimand(table: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Keep one estimand per estimator: that of the figure, else the first that was estimated."""
     wanted = (as_list(settings.figure.estimand) or ["l1"])[0]
     chosen = {
@@ -242,7 +242,7 @@ def numbers(scored: pd.DataFrame, records: pd.DataFrame, settings: Settings) -> 
 
 def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return the scores of the rankings with the label of each estimator next to its id."""
-    frame = of_settings(records, settings).drop(columns="keys")
+    frame = score_settings(records, settings).drop(columns="keys")
     labels = [label(settings, "estimator", name) for name in frame["estimator"]]
     frame.insert(0, "estimator_label", labels)
     return frame
@@ -255,7 +255,7 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     of trials in the right order with its Wilson interval. The number of trials without a number is
     added if it is not 0.
     """
-    frame = one_estimand(of_settings(records, settings), settings)
+    frame = select_estimand(score_settings(records, settings), settings)
     index = ["order", *(["notion"] if frame["notion"].nunique() > 1 else []), "n"]
     ranks = {name: list(frame[name].unique()) for name in index[:-1]}
     frame = frame.sort_values(

@@ -4,8 +4,8 @@ The curve is the isotonic regression of the events on the scores (pool adjacent 
 estimates the event frequency at every score. The bins of the diagram are the blocks on which the
 curve is constant, so that nobody has to choose them.
 
-With x the score, y the event (0 or 1), q the value of the curve at x, ybar the mean of y, and means
-over the rows, the Brier score splits into three non-negative parts:
+Let x be the score, y the event (0 or 1), q the value of the curve at x, and ybar the mean of y.
+With means over the rows, the Brier score splits into three non-negative parts:
 
     mean (x - y)^2 = MCB - DSC + UNC
     MCB = mean (x - y)^2 - mean (q - y)^2      miscalibration: the gain from recalibration DSC =
@@ -15,7 +15,7 @@ over the rows, the Brier score splits into three non-negative parts:
 MCB is biased upwards, because the curve is fitted on the rows on which it is evaluated.
 
     panels = reliability.panels(p, y)
-    table_of(panels), caption_of(panels), reliability_plot.figure(panels)
+    build_table(panels), describe_panels(panels), reliability_plot.figure(panels)
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def corp(x: ArrayLike, y: ArrayLike) -> Curve:
     return Curve(scores, fit, start, count, mcb, dsc, unc)
 
 
-def band_of(curve: Curve, level: float = 0.9, resamples: int = 200, seed: int = 0) -> Band:
+def compute_band(curve: Curve, level: float = 0.9, resamples: int = 200, seed: int = 0) -> Band:
     """Compute a pointwise consistency band from refits of simulated labels.
 
     The labels are drawn at the same scores x as if these were calibrated, Y ~ Bernoulli(x). The
@@ -229,7 +229,7 @@ def panels(
     classes : sequence of k names, optional
         Names of the classes. Default: 0 to k - 1.
     resamples : int
-        Number of resamples for a band, as in `band_of`; 0 for no bands.
+        Number of resamples for a band, as in `compute_band`; 0 for no bands.
     """
     p, y = checked(p, y)
     k = 2 if p.ndim == 1 else p.shape[1]
@@ -261,12 +261,14 @@ def panels(
     if not resamples:
         return every
     return [
-        replace(panel, band=band_of(panel.curve, resamples=resamples)) if panel.drawn else panel
+        replace(panel, band=compute_band(panel.curve, resamples=resamples))
+        if panel.drawn
+        else panel
         for panel in every
     ]
 
 
-def table_of(panels: Sequence[Panel]) -> pd.DataFrame:
+def build_table(panels: Sequence[Panel]) -> pd.DataFrame:
     """Return the content of the diagrams as one DataFrame with the columns `panel` and `drawn`.
 
     The column `part` tells three kinds of rows apart:
@@ -295,7 +297,7 @@ def table_of(panels: Sequence[Panel]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True).reindex(columns=columns)
 
 
-def caption_of(panels: Sequence[Panel]) -> str:
+def describe_panels(panels: Sequence[Panel]) -> str:
     """Return the caption of a figure of reliability diagrams."""
     first = panels[0]
     sentences = [

@@ -230,7 +230,7 @@ def compare(
     frame["where"] = frame["where"].astype(object).where(frame["where"].notna(), None)
     frame["keys"] = [merge_keys([keys]) for keys in frame["keys"]]
     frame["cells"] = frame["keys"].map(len)
-    frame["of"] = _names_of_cells(frame["keys"], records)
+    frame["of"] = _name_cells(frame["keys"], records)
     return frame[[*COLUMNS, "keys"]]
 
 
@@ -265,7 +265,7 @@ def _with_standard_errors(ours: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFra
     return pd.concat(parts, ignore_index=True).drop_duplicates(KEY, ignore_index=True)
 
 
-def _names_of_cells(many_keys: pd.Series, records: pd.DataFrame | None) -> list[str] | str:
+def _name_cells(many_keys: pd.Series, records: pd.DataFrame | None) -> list[str] | str:
     """Return a text that names the cells behind each number.
 
     An example is 'beta_wavy | binary | n = 100 | binned15'. A * stands for what differs between

@@ -112,7 +112,7 @@ def evaluate(
     table = pd.concat([table, without.reset_index()], ignore_index=True)
     counts = ["reps", "undefined"]
     table[counts] = table[counts].fillna(0).astype(int)
-    table.loc[are_of(table, files), "se"] = np.nan
+    table.loc[mask_pairs(table, files), "se"] = np.nan
     table = table.sort_values([*apart, *GROUP], kind="stable", ignore_index=True)
     return table.reindex(columns=columns)
 
@@ -138,7 +138,7 @@ def with_texts(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def are_of(table: pd.DataFrame, files: Iterable[tuple[str, int]]) -> NDArray[np.bool_]:
+def mask_pairs(table: pd.DataFrame, files: Iterable[tuple[str, int]]) -> NDArray[np.bool_]:
     """Return the mask of the rows whose pair (problem, n) is in `files`."""
     chosen = set(map(tuple, files))
     if not chosen:

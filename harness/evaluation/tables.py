@@ -14,7 +14,7 @@ from harness.common.writing import whole_file, write_csv
 from harness.configure.settings import Settings
 from harness.evaluation.latex import latex
 from harness.evaluation.selection import OWN_RANDOMNESS, estimators, label, shown_estimands
-from harness.evaluation.summary import are_of, evaluate
+from harness.evaluation.summary import evaluate, mask_pairs
 from harness.records.schema import WITH_NUMBER, has_number
 
 BOUNDS = {"upper": "≤ ", "lower": "≥ "}
@@ -160,7 +160,7 @@ def _entry(r: Mapping[str, Any], on_file: bool) -> str:
 
 def _heading(table: pd.DataFrame, settings: Settings, level: str) -> str:
     """Return the text above the columns that explains the entries of the wide table."""
-    on_file = are_of(table, settings.files)
+    on_file = mask_pairs(table, settings.files)
     samples, rows = table[~on_file], table[on_file]
     parts = []
     if len(samples) or rows.empty:
@@ -172,7 +172,7 @@ def _heading(table: pd.DataFrame, settings: Settings, level: str) -> str:
         parts.append(mean + _ends(samples, level))
     if len(rows):
         spread = rows[rows["reps"].gt(1) & rows["sd"].gt(SMALLEST_SPREAD)]
-        subsets = are_of(spread, settings.subsets)
+        subsets = mask_pairs(spread, settings.subsets)
         words = [
             "value" + _ends(rows, level),
             *([SUBSETS] if subsets.any() else []),

@@ -58,7 +58,7 @@ VERDICTS = {
     UNJUDGED: "we have no number, or ours cannot be judged; the reason is stated",
 }
 LARGEST_POWER = 0.5  # with a larger power, an agreement proves nothing
-DIFFERS_BELOW = 0.001  # two-sided probability, under equality, of a verdict "differs"
+DIFFERS_BELOW = 0.001  # probability of the verdict "differs" if both numbers have the same mean
 
 
 def judge(frame: pd.DataFrame, claims: pd.Series, same_draws: bool = False) -> pd.DataFrame:
@@ -78,7 +78,7 @@ def judge(frame: pd.DataFrame, claims: pd.Series, same_draws: bool = False) -> p
     spread = np.hypot(frame["plus_minus"].fillna(0.0), frame["error"].fillna(0.0))
     equal = frame["precision"].fillna(0.0) / 2 + 1e-9
     accepted = equal if same_draws else _accepted(frame, spread, equal)
-    # three digits: without the rounding, the 1e-9 of `equal` would make 0.5 more than half
+    # Round to three digits: the 1e-9 in `equal` must not lift a power of 0.5 above the limit.
     with np.errstate(divide="ignore"):
         power = (accepted / frame["reported"].abs()).map(lambda share: float(f"{share:.3g}"))
     size = frame["difference"].abs()

@@ -19,7 +19,7 @@ from harness.figures.style import COLOURS, GREY, nothing, pale, plain_table, pyp
 NOTIONS = {name: notion_name(name) for name in ("binary", "top_label", "canonical")}
 ESTIMANDS = {"l1": "$L_1$", "l2_squared": "squared error"}
 TRUTHS = {"l1": "L1 calibration error", "l2_squared": "squared calibration error"}
-KINDS = {  # by the beginning of an id
+KINDS = {  # {kind: (beginnings of ids, colour)}
     "bins": (("binned", "debiased", "kmeans", "kde_binning", "sweep", "tace", "adaptive",
               "average_binned", "crossfit_binned", "tuned_binned", "simplex", "lower_scaling",
               "upper_"), COLOURS[1]),

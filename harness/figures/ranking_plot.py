@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from harness.common.wording import notion_name
 from harness.configure.settings import Settings, as_list
-from harness.evaluation.rankings import POLICY, of_settings, one_estimand
+from harness.evaluation.rankings import POLICY, score_settings, select_estimand
 from harness.evaluation.selection import label
 from harness.figures.marks import legend, sample_ticks
 from harness.figures.panels import row_note
@@ -20,7 +20,7 @@ SHARE = "share of trials in the right order"
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw `shares` for the estimand of the figure, from records."""
-    return shares(one_estimand(of_settings(records, settings), settings), settings)
+    return shares(select_estimand(score_settings(records, settings), settings), settings)
 
 
 def shares(table: pd.DataFrame, settings: Settings, per_row: int | None = None) -> Figure:

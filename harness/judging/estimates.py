@@ -55,9 +55,9 @@ def estimates(
     """Return at most four estimates of the L1 error, and the squared error of the first one.
 
     The first is the headline: `best`, the estimator with the smallest regret over the whole arena,
-    or `best_fast` if `best` would take long. Then follow a lower bound in expectation, the plain
-    15 bins of the papers, and the published estimator with the smallest regret at the nearest n
-    and number of classes. Binned estimates have no interval, because their bias is unknown.
+    or `best_fast` if `best` would take long. The others are a lower bound in expectation, the plain
+    15 bins of the papers, and a published estimator. The latter has the smallest regret at the
+    nearest n and number of classes. Binned estimates have no interval: their bias is unknown.
     """
     n, k = data.n, data.k
     names = ["best" if p.size <= REPEATED and notion != "classwise" else "best_fast"]

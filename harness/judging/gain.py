@@ -66,7 +66,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     frequencies of the held-out rows would equal those of the fitted rows. This would show a gain
     of about 1 / n that does not exist.
 
-    The interval is gain +- t s c / sqrt(n), with n rows, t the quantile of Student's t
+    The interval is gain +- t s c / sqrt(n) for n rows. Here t is the quantile of Student's t
     distribution, and s the standard deviation of the gains of the rows. c^2 = 1 + 5 / 4 = 2.25
     (Nadeau and Bengio 2003) accounts for the dependence between folds, whose maps are fitted on
     common rows. The interval is for the expected gain, on new rows, of maps fitted on 4/5 of these
@@ -108,7 +108,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
         most = MOST_CLASSES.get(method, data.k)
         try:
             if data.k > most:
-                raise UndefinedError(f"a fit to more than {most} classes takes minutes")
+                raise UndefinedError(f"a fit with more than {most} classes would take minutes")
             after = row_scores(cross_fitted(method, p, y, data.classes, fold), y)
             log_loss, brier = (
                 mean_interval(a - b, level, each, INFLATION) for a, b in zip(before, after)

@@ -25,9 +25,9 @@ def errors(
 ) -> HowFar:
     """Answer question 2.
 
-    The answer holds estimates of the L1 error of every notion with intervals and measured
-    coverage, certified intervals for scores, over- or underconfidence, the parts of the proper
-    scores, and cautions.
+    The answer holds estimates of the L1 error of every notion, with intervals and measured
+    coverage. It also holds certified intervals for scores, over- or underconfidence, the parts of
+    the proper scores, and cautions.
 
     Parameters
     ----------

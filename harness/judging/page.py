@@ -65,7 +65,7 @@ def refuse_other_files(path: str | Path, mark: str = MARK, kind: str = "page") -
     """
     path = Path(path)
     if path.is_dir():
-        raise BadInputError(f"{path} is a folder; name a file.")
+        raise BadInputError(f"{path} is a folder; pass the path of a file.")
     if path.exists() and mark not in path.read_bytes()[:2000].decode("utf-8", "replace"):
         raise BadInputError(
             f"{path} exists and is not the {kind} of an earlier judgement, so it is not "

@@ -240,7 +240,7 @@ def _draw_axes(blocks: dict[str, list[Line]], unit: str) -> Any:
         height_ratios=heights,
         layout="constrained",
     )
-    figure.get_layout_engine().set(w_pad=0.1)  # a browser's letters may be wider
+    figure.get_layout_engine().set(w_pad=0.1)  # the fonts of a browser may be wider
     for ax, (title, lines), texts in zip(axes[:, 0], blocks.items(), labels):
         for i, line in enumerate(lines):
             _draw_row(ax, -i, line)

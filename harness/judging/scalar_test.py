@@ -6,18 +6,21 @@ For binary predictions the hypothesis is calibration. For confidences it is top-
 and for the probability of one class it is calibration of that class. If rows are independent, so
 are these events given all scores. No other part of the probability vector is used.
 
-The two test statistics are functions of the residuals R_b of the bins b (`bins`), where v_b is the
-variance of R_b:
+The two test statistics are functions of the residuals R_b of the bins b (`bins`):
 
-    tilt   = b^2 + s^2,   b = sum R_b / sqrt(sum v_b),   s = sum x_b R_b / sqrt(sum x_b^2 v_b)
+    tilt   = m^2 + s^2,   m = sum R_b / sqrt(sum v_b),   s = sum x_b R_b / sqrt(sum x_b^2 v_b)
     smooth = max_{J <= 8} (sum_{j <= J} z_j^2 - (J + 1)) / sqrt(2 (J + 1))
              z_j = sum_b R_b phi_j(t_b) / sqrt(sum v_b)
 
-x_b is the centred log-odds of bin b, t_b the share of the variance below it, phi_0 = 1, and
-phi_j(t) = sqrt(2) cos(pi j t). `tilt` is the score test of Cox's recalibration (intercept and
-slope). `smooth` is Neyman's smooth test with a data-driven order. Each statistic is ranked among
-the resamples. The smaller rank is ranked again among the smaller ranks of the resamples (min-p),
-which corrects for having two statistics.
+    v_b     variance of R_b
+    x_b     centred log-odds of bin b
+    t_b     share of the total variance below bin b
+    phi_j   phi_0 = 1 and phi_j(t) = sqrt(2) cos(pi j t)
+
+`tilt` is the score test of Cox's recalibration (intercept and slope). `smooth` is Neyman's smooth
+test with a data-driven order. Each statistic is ranked among the resamples. The smaller rank is
+ranked again among the smaller ranks of the resamples (min-p), which corrects for having two
+statistics.
 
 At level 0.05 the combined test rejected in 74 % of the samples of twenty miscalibrated problems of
 the arena (n = 100 to 1,000). Rejection rates of other tests:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.common.wording import format_count, format_percent
 from harness.evaluation.rates import clopper_pearson
-from harness.evaluation.reliability import Curve, Panel, band_of, corp
+from harness.evaluation.reliability import Curve, Panel, compute_band, corp
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
 from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judged, Region, Where
@@ -126,7 +126,7 @@ def _title(data: Judged) -> tuple[str, str, str]:
 
 def _panel(title: tuple[str, str, str], x: Array, hit: Integers) -> Panel:
     curve = thin(corp(x, hit))
-    return Panel(*title, curve, band_of(curve, BAND))
+    return Panel(*title, curve, compute_band(curve, BAND))
 
 
 def _class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:

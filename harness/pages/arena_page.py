@@ -32,8 +32,8 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
     """
     # Evaluate the records.
     settings = experiment.shown_settings()
-    families = arena.families_of(settings.arena)
-    development = arena.development_of(settings.arena)
+    families = arena.read_families(settings.arena)
+    development = arena.read_development(settings.arena)
     problems = _problems(experiment)
     specs = {name: ProblemSpec.of(problem.object) for name, problem in problems.items()}
     classes = {name: spec.classes for name, spec in specs.items()}
@@ -145,7 +145,7 @@ def table(experiment: Recorded, frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table for the terminal: the five best estimators of every notion and estimand."""
     problems = _problems(experiment)
     classes = {name: ProblemSpec.of(problem.object).classes for name, problem in problems.items()}
-    families = arena.families_of(experiment.settings.arena)
+    families = arena.read_families(experiment.settings.arena)
     settings = arena.settings(arena_content.ranked_rows(frame), families, classes)
     board = arena.leaderboard(settings[settings["estimand"].isin(arena.MAIN)], resamples=0)
     top = board[board["rank"].le(5)]

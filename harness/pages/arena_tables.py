@@ -229,7 +229,7 @@ def problem_rows(
 
     `cards` is {problem: link to its picture}.
     """
-    family_of = arena.family_of(families)
+    family_by_problem = arena.map_families(families)
     order = [*families, arena.OTHER]
     settings = content.settings.drop_duplicates(["problem", "notion", "estimand"])
     known = settings.dropna(subset=["truth"]).set_index(["problem", "estimand", "notion"])["truth"]
@@ -244,7 +244,7 @@ def problem_rows(
             for estimand in arena.MAIN
         }
         rows.append({
-            "problem": name, "family": family_of.get(name, arena.OTHER), "k": int(k),
+            "problem": name, "family": family_by_problem.get(name, arena.OTHER), "k": int(k),
             "about": describe_problem(name), "card": cards.get(name),
             **{estimand: text or DASH for estimand, text in texts.items()},
         })  # fmt: skip

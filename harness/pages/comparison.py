@@ -84,7 +84,7 @@ def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) 
 def problem_sentences(judged: pd.DataFrame, name: str, reps: int) -> list[str]:
     """Return one sentence to quote for each notion and estimand, on a user's problem.
 
-    `judged` is the result of `comparison.best_of`.
+    `judged` is the result of `comparison.find_best_candidates`.
     """
     texts = []
     for (notion, estimand), part in judged.groupby(["notion", "estimand"], sort=True):

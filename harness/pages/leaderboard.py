@@ -67,7 +67,7 @@ def _overview(results: ArenaResults | None) -> str:
             "estimators": results.settings["estimator"].nunique(),
             "problems": results.settings["problem"].nunique(),
             "sizes": sorted(int(n) for n in results.settings["n"].unique()),
-            "development": arena.development_of(Arena("arena")),
+            "development": arena.read_development(Arena("arena")),
         }  # fmt: skip
     title = "The arena: which estimator should I trust?"
     description = (

@@ -89,7 +89,7 @@ def save(
     labels = _names(settings)
     sections = []
     if compared is not None:
-        sections = sections_of(compared, experiment.paper, paper)
+        sections = build_sections(compared, experiment.paper, paper)
     shown = experiment.page_settings()
     estimand, colon, rest = str(wide.columns.name).partition(":")
     page = environment().get_template("report.html.j2").render(
@@ -135,7 +135,7 @@ def _place(
     """
     if not paper or experiment.is_variation:
         return None
-    item = paper.item_of(settings.experiment or "")
+    item = paper.find_item(settings.experiment or "")
     further = item is not None and item.experiments[0] != experiment.name
     is_twin = item is not None and not further and item.how == "a twin"
     return {
@@ -195,7 +195,7 @@ def _parameters(node: Any) -> str:
 # Paper against ours
 
 
-def sections_of(
+def build_sections(
     compared: pd.DataFrame, paper_id: str | None, paper: papers.Paper | None
 ) -> list[dict[str, Any]]:
     """Return the sections of the page that compare our numbers with reported ones.

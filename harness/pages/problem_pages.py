@@ -110,7 +110,7 @@ def read_problem(
     True values that are not in the stored records are computed, and stored in the results folder.
     """
     key = results.keys.get(name, "") if results else ""
-    family = arena.family_of(results.families).get(name, "") if results else ""
+    family = arena.map_families(results.families).get(name, "") if results else ""
     scores = ""
     picture: Content | None = None
     classes: int | None = None

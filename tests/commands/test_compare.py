@@ -401,9 +401,9 @@ def test_the_best_is_rarely_missing_from_those_that_may_be():
 
     The bound is three Monte Carlo errors over 60 trials.
     """
-    result = comparison.best_of(draws(4, 20, 60))
+    result = comparison.find_best_candidates(draws(4, 20, 60))
     assert (~result.loc[result["estimator"].eq("e0"), "may_be_best"]).mean() <= 0.05 + 3 * np.sqrt(
         0.05 * 0.95 / 60
     )
-    alone = comparison.best_of(draws(4, 20, 1, own=0.2))
+    alone = comparison.find_best_candidates(draws(4, 20, 1, own=0.2))
     assert alone.loc[alone["may_be_best"], "estimator"].tolist() == ["e0"]

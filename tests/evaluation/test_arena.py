@@ -328,8 +328,8 @@ def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
     """The parts name their problems, the families all of them."""
     parts = [compose([f"experiment={name}"]) for name in ("arena", "arena_hundred")]
     named = [problem for part in parts for problem in part.problem]
-    assert sorted(arena.family_of(parts[0].arena.families)) == sorted(named)
-    assert arena.families_of(parts[1].arena) == parts[0].arena.families
+    assert sorted(arena.map_families(parts[0].arena.families)) == sorted(named)
+    assert arena.read_families(parts[1].arena) == parts[0].arena.families
 
 
 @pytest.mark.slow

@@ -91,8 +91,8 @@ def test_the_development_half_is_said_once():
 
     whole = Arena("arena")
     names = sorted(
-        arena.families_of(whole), key=lambda name: hashlib.sha256(name.encode()).hexdigest()
+        arena.read_families(whole), key=lambda name: hashlib.sha256(name.encode()).hexdigest()
     )
-    assert sorted(arena.development_of(whole)) == sorted(names[:6])
+    assert sorted(arena.read_development(whole)) == sorted(names[:6])
     with pytest.raises(BadInputError, match="arena.development"):
         Arena.from_value({"families": {"power": ["p"]}, "development": ["wavy"]})

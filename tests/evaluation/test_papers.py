@@ -108,8 +108,8 @@ def test_a_paper_is_read(paper):
     ]
     assert result.items["table1"].stems("moskvichev2025") == ["table1_offline", "table1"]
     assert (
-        result.item_of("moskvichev2025_table1").id == "table1"
-        and result.item_of("moskvichev2025_fig2") is None
+        result.find_item("moskvichev2025_table1").id == "table1"
+        and result.find_item("moskvichev2025_fig2") is None
     )
     assert [(f.rank, f.text) for f in result.findings] == [
         (None, "a first finding"),

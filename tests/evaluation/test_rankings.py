@@ -122,15 +122,15 @@ def test_every_estimand_is_ranked_by_itself():
     assert scores["successes"].to_dict() == {"l1": 1, "kl": 0}
     for wanted, kept in (("kl", "kl"), ("rms", "l1")):
         settings = Settings.from_dict({"figure": {"estimand": wanted}})
-        assert set(rankings.one_estimand(both, settings)["estimand"]) == {kept}
+        assert set(rankings.select_estimand(both, settings)["estimand"]) == {kept}
 
 
 def test_the_order_of_values_and_an_estimators_own_order():
-    order = rankings.by_value({"a": 2.0, "b": 0.0, "c": 2.0, "d": -1.0})
+    order = rankings.order_by_value({"a": 2.0, "b": 0.0, "c": 2.0, "d": -1.0})
     assert order == (("d",), ("b",), ("a", "c"))
-    own = rankings.own_orders(records({"a": [2.0], "b": [1.0]}))
+    own = rankings.order_by_estimates(records({"a": [2.0], "b": [1.0]}))
     assert own == {("binary", "e", "l1"): (("b",), ("a",))}
-    assert rankings.own_orders(records({"a": [2.0], "b": [None]})) == {}
+    assert rankings.order_by_estimates(records({"a": [2.0], "b": [None]})) == {}
     scores = rankings.score(records({"a": [2.0, 0.0], "b": [1.0, 1.0]}), {"own": own})
     assert scores["successes"].item() == 1
 
@@ -144,7 +144,7 @@ def test_the_models_of_a_set_have_an_order_of_their_own():
     frame = frame.assign(n=frame["rep"].map({0: 10, 1: 20}))
     sets = {"x": ["a", "b"], "y": ["a", "c"]}
     ranking = {"stream": None, "orders": None, "reference": "full", "sets": sets}
-    scores = rankings.of_settings(frame, Settings.from_dict({"ranking": ranking}))
+    scores = rankings.score_settings(frame, Settings.from_dict({"ranking": ranking}))
     assert scores["models"].tolist() == ["b < a", "a < c"]
     assert scores["successes"].tolist() == [1, 0]
     assert scores["order"].tolist() == ["x as on all rows", "y as on all rows"]
@@ -359,7 +359,7 @@ def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):
     experiment = Experiment.of([*ranked_files(tmp_path, ("bad", "good")), *options])
     assert {(c.n, c.rep) for c in experiment.plan.cells if c.n == 400} == {(400, 0)}
     experiment.compute(quiet=True)
-    scores = rankings.of_settings(experiment.records(), experiment.settings)
-    (row,) = rankings.one_estimand(scores, experiment.settings).to_dict("records")
+    scores = rankings.score_settings(experiment.records(), experiment.settings)
+    (row,) = rankings.select_estimand(scores, experiment.settings).to_dict("records")
     assert row["models"] == "good < bad" and row["n"] == 100
     assert row["trials"] == 10 and row["successes"] >= 8

@@ -8,7 +8,7 @@ import pytest
 
 from harness import BadInputError
 from harness.evaluation import reliability
-from harness.evaluation.reliability import band_of, caption_of, corp, panels, table_of
+from harness.evaluation.reliability import build_table, compute_band, corp, describe_panels, panels
 from harness.figures import reliability_plot
 
 EDGE_CASES = {
@@ -84,7 +84,7 @@ def test_order_of_rows_does_not_matter_and_scikit_learn_agrees():
 def test_edge_cases(case):
     x, y = EDGE_CASES[case]
     c = corp(x, np.asarray(y, int))
-    b = band_of(c, resamples=20)
+    b = compute_band(c, resamples=20)
     assert min(c.mcb, c.dsc, c.unc) >= 0.0
     assert ((0.0 <= b.low) & (b.low <= b.high) & (b.high <= 1.0)).all()
     assert reliability_plot.figure([reliability.Panel("case", "p", "y", c, b)]) is not None
@@ -100,7 +100,7 @@ def test_consistency_band_holds_the_curve_of_calibrated_data_at_its_level():
         x = np.sort(rng.random(100))
         x[50] = 0.5
         c = corp(x, (rng.random(100) < x).astype(int))
-        b = band_of(
+        b = compute_band(
             c, resamples=39, seed=rep
         )  # 40 draws with the sample: 5 % and 95 % lie on order statistics
         i = np.searchsorted(b.scores, 0.5)
@@ -112,7 +112,7 @@ def test_the_band_lies_around_the_diagonal_and_shows_over_confidence():
     rng = np.random.default_rng(3)
     x = rng.random(3000)
     c = corp(x, (rng.random(3000) < 0.25 + 0.5 * x).astype(int))
-    band = band_of(c)
+    band = compute_band(c)
     inner = (band.scores > 0.05) & (band.scores < 0.95)
     assert ((band.low <= band.scores) & (band.scores <= band.high))[inner].all()
     curve = c.fit[np.searchsorted(c.scores, band.scores)]
@@ -122,10 +122,10 @@ def test_the_band_lies_around_the_diagonal_and_shows_over_confidence():
 
 def test_the_same_data_give_the_same_band_and_many_rows_fewer_resamples():
     c = corp(*_binary(500))
-    a, b = band_of(c), band_of(c)
+    a, b = compute_band(c), compute_band(c)
     assert np.array_equal(a.low, b.low) and a.resamples == 200
     many = corp(np.tile([0.2, 0.8], 400_000), np.tile([0, 1], 400_000))
-    assert band_of(many, resamples=500).resamples == reliability.MIN_RESAMPLES
+    assert compute_band(many, resamples=500).resamples == reliability.MIN_RESAMPLES
 
 
 def _binary(n):
@@ -156,11 +156,11 @@ def test_classes_worst_first_at_most_twenty_and_none_unmentioned():
         mcb == sorted(mcb, reverse=True)
         and [item.drawn for item in result] == [True] * 21 + [False] * 3
     )
-    text = caption_of(result)
+    text = describe_panels(result)
     assert "3 of 23 classes are not drawn" in text and all(
         item.title.removeprefix("class ") in text for item in result[21:]
     )
-    rows = table_of(result)
+    rows = build_table(result)
     assert set(rows.loc[rows["part"] == "summary", "panel"]) == {
         "top label",
         *(f"class c{j:02d}" for j in range(23)),
@@ -171,7 +171,7 @@ def test_classes_worst_first_at_most_twenty_and_none_unmentioned():
 
 def test_table_and_figure_of_one_file():
     p, y = sample(300, 3)
-    rows = table_of(panels(p, y, resamples=20))
+    rows = build_table(panels(p, y, resamples=20))
     band = rows[rows["part"] == "band"]
     assert (band["low"] <= band["high"]).all() and band["fit"].between(0, 1).all()
     summary = rows.iloc[0]
@@ -189,6 +189,6 @@ def test_bad_input():
 
 def test_the_caption_names_the_band():
     p, y = _binary(100)
-    caption = caption_of(panels(p, y, resamples=20))
+    caption = describe_panels(panels(p, y, resamples=20))
     assert "90% consistency band" in caption and " 20 resamples" in caption
-    assert " band" not in caption_of(panels(p, y, resamples=0))
+    assert " band" not in describe_panels(panels(p, y, resamples=0))

@@ -296,4 +296,4 @@ def test_printed_numbers_are_counted_apart(paper):
     ],
 )
 def test_reasons_are_whole(status, reason, expected):
-    assert missing.why_without(pd.Series({"status": status, "reason": reason})) == expected
+    assert missing.explain_missing(pd.Series({"status": status, "reason": reason})) == expected

@@ -19,7 +19,7 @@ from harness.errors import BadInputError
 from harness.evaluation import missing, reproduction, tables, verdicts
 from harness.evaluation.latex import latex
 from harness.figures import plots
-from harness.pages.page import sections_of as sections
+from harness.pages.page import build_sections as sections
 from harness.pages.templating import breakable, inline
 
 

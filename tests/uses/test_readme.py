@@ -47,7 +47,8 @@ def test_the_notes_say_what_the_stored_records_give():
 
     settings = arena_data.read().settings
     settings = settings[
-        ~settings["family"].isin(arena.development_of(Arena("arena"))) & settings["regret"].notna()
+        ~settings["family"].isin(arena.read_development(Arena("arena")))
+        & settings["regret"].notna()
     ]
     notes = re.sub(r"\s+", " ", (ROOT / "harness/estimators/BEST_NOTES.md").read_text())
     for estimand in ("l1", "l2_squared"):

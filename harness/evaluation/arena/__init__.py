@@ -16,7 +16,7 @@ replications. The RMSE of an estimator that lacks some replications is multiplie
     (RMSE_c over all replications) / (RMSE_c over the replications that the estimator has)
 
 The mean regret is a geometric mean, first over the problems of each group (family, n, number of
-classes), then over the groups, so that a family does not count more for having more problems.
+classes), then over the groups. Therefore a family does not count more for having more problems.
 
 Intervals come from a bootstrap that draws problems, and replications within problems. All
 estimators share the draws. The best estimator of a setting is that of the original sample in every
@@ -29,16 +29,16 @@ from harness.evaluation.arena.rules import (
     MAIN,
     OTHER,
     RULE,
-    development_of,
-    families_of,
-    family_of,
     floors,
     is_anchor,
     is_published,
+    map_families,
+    read_development,
+    read_families,
 )
 from harness.evaluation.arena.statements import against, better, choices
 
 __all__ = [
-    "MAIN", "OTHER", "RULE", "against", "better", "choices", "development_of", "families_of",
-    "family_of", "floors", "frontier", "is_anchor", "is_published", "leaderboard", "settings",
+    "MAIN", "OTHER", "RULE", "against", "better", "choices", "read_development", "read_families",
+    "map_families", "floors", "frontier", "is_anchor", "is_published", "leaderboard", "settings",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from harness.errors import BadInputError
-from harness.evaluation.arena.resampling import Block, block_of, group_means, nanmean, quantiles
+from harness.evaluation.arena.resampling import Block, build_block, group_means, nanmean, quantiles
 from harness.evaluation.arena.rules import LEAST_SHARE, SETTING, is_anchor
 
 GROUP = ["family", "n", "k"]
@@ -78,7 +78,7 @@ def leaderboard(
         ranked = part[part["regret"].notna()]
         if ranked.empty:
             continue
-        block = block_of(ranked)
+        block = build_block(ranked)
         if (block.best < 0).any() or (block.lead < 0).any():
             raise BadInputError(
                 "settings lack the rows of the best estimator of a setting; "

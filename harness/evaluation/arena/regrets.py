@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.resampling import nanmean
-from harness.evaluation.arena.rules import OTHER, SETTING, family_of, floors, is_published, largest
+from harness.evaluation.arena.rules import (
+    OTHER,
+    SETTING,
+    floors,
+    is_published,
+    largest,
+    map_families,
+)
 from harness.evaluation.summary import covers, with_texts
 from harness.records.schema import has_number
 
@@ -200,7 +207,7 @@ def _with_family_and_classes(
             f"classes lacks {', '.join(absent[:3])}; "
             "pass the number of classes of every problem in the records."
         )
-    family = problems.map(family_of(families)).astype(object).fillna(OTHER)
+    family = problems.map(map_families(families)).astype(object).fillna(OTHER)
     return frame.assign(family=family, k=problems.map(classes).astype(int))
 
 

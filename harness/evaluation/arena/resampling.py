@@ -57,7 +57,7 @@ class Block:
         return int(self.problem.max(initial=-1)) + 1
 
 
-def block_of(part: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
+def build_block(part: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
     """Arrange the rows of `arena.settings` that have a regret as arrays.
 
     `names` are the estimators in the order of the arrays, by default all in alphabetical order.

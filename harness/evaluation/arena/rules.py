@@ -77,19 +77,19 @@ def is_published(estimator: str) -> bool:
     return not is_anchor(estimator) and not estimator.startswith("best")
 
 
-def family_of(families: Mapping[str, Iterable[str]]) -> dict[str, str]:
+def map_families(families: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Invert {family: problems} to {problem: family}."""
     return {problem: family for family, problems in families.items() for problem in problems}
 
 
-def families_of(arena: Arena | None) -> dict[str, list[str]]:
+def read_families(arena: Arena | None) -> dict[str, list[str]]:
     """Return {family: [problem ids]} of an arena.
 
     If `arena.families` is the id of an experiment, return the families of that experiment.
 
     Examples
     --------
-    >>> "beta_wavy" in families_of(Arena("arena"))["wavy"]
+    >>> "beta_wavy" in read_families(Arena("arena"))["wavy"]
     True
     """
     whole = _resolve(arena)
@@ -101,14 +101,14 @@ def families_of(arena: Arena | None) -> dict[str, list[str]]:
     return {family: list(problems) for family, problems in whole.families.items()}
 
 
-def development_of(arena: Arena | None) -> list[str]:
+def read_development(arena: Arena | None) -> list[str]:
     """Return the families of the development half, on which our own estimators were developed.
 
     All other families belong to the test half.
 
     Examples
     --------
-    >>> development_of(Arena("arena"))[:2]
+    >>> read_development(Arena("arena"))[:2]
     ['power', 'fitted_images']
     """
     whole = _resolve(arena)
@@ -124,7 +124,7 @@ def _resolve(arena: Arena | None) -> Arena | None:
         return arena
     if arena.families not in options.ids("experiment"):
         raise BadInputError(
-            f"arena.families is {arena.families!r}, which is no experiment; "
-            "`calharness list experiments` shows all."
+            f"arena.families is {arena.families!r}, which is no experiment; choose one that "
+            "`calharness list experiments` shows."
         )
     return Arena.from_value(catalogue.config("experiment", arena.families).get("arena"))

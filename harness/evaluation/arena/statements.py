@@ -13,7 +13,7 @@ from scipy import stats
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.boards import leaderboard
-from harness.evaluation.arena.resampling import Block, block_of, group_means, nanmean
+from harness.evaluation.arena.resampling import Block, build_block, group_means, nanmean
 
 MIN_PROBLEMS = 5  # with fewer problems, a comparison is about these problems alone
 
@@ -79,7 +79,10 @@ def better(
     pair = settings[settings["estimator"].isin([first, second]) & settings["regret"].notna()]
     pair = pair[pair.duplicated(["problem", "n", "notion", "estimand"], keep=False)]
     if pair.empty:
-        raise BadInputError(f"{first} and {second} share no setting with a regret.")
+        raise BadInputError(
+            f"{first} and {second} have no common setting with a regret; compare estimators that "
+            "were run on the same problems."
+        )
     block = _block(pair, [first, second])
     alone = np.isnan(block.squared).any(axis=1, keepdims=True)
     zero = np.zeros_like(block.best)
@@ -120,7 +123,9 @@ def against(
     """
     block = _block(settings[settings["regret"].notna()])
     if first not in block.names:
-        raise BadInputError(f"settings have no row with a regret of {first}.")
+        raise BadInputError(
+            f"settings have no row with a regret of {first}; choose an estimator that was run."
+        )
     position = block.names.index(first)
     difference, freedom = _differences(
         replace(block, best=np.full_like(block.best, position)), resamples, seed
@@ -137,7 +142,7 @@ def _block(settings: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
         raise BadInputError(
             "settings mix notions or estimands; pass the rows of one notion and one estimand."
         )
-    return block_of(settings, names)
+    return build_block(settings, names)
 
 
 def _differences(block: Block, resamples: int, seed: int) -> tuple[NDArray[np.float64], int]:
