@@ -285,7 +285,7 @@ def test_mixtures_are_refused():
     mixed = settings_of(rows("a", [0.4]), rows("b", [0.5]), *kl)
     with pytest.raises(BadInputError, match="mix notions or estimands"):
         arena.better(mixed, "a", "b")
-    with pytest.raises(BadInputError, match="share no setting"):
+    with pytest.raises(BadInputError, match="have no common setting"):
         arena.better(settings_of(rows("a", [0.4]), rows("b", [0.5], "q")), "a", "b")
     with pytest.raises(BadInputError, match="allowed are family, n and k"):
         arena.leaderboard(mixed, by="notion")

@@ -22,7 +22,7 @@ SETTINGS = Settings.from_dict({"paper": "paper", "compare": ["claims"]})
 
 @pytest.fixture
 def paper(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction, "EXPERIMENTS", tmp_path)
+    monkeypatch.setattr(reproduction, "paper_folder", lambda paper: tmp_path / paper)
     (tmp_path / "paper").mkdir()
     (tmp_path / "paper" / "reported.csv").write_text(HEAD + ROWS)
 

@@ -58,8 +58,8 @@ def paper(tmp_path, monkeypatch):
     """Return a function that writes a paper.yaml with `new` in place of `old`."""
     folder = tmp_path / "experiments" / "moskvichev2025"
     folder.mkdir(parents=True)
-    for module in (papers, reproduction):
-        monkeypatch.setattr(module, "EXPERIMENTS", folder.parent)
+    monkeypatch.setattr(papers, "EXPERIMENTS", folder.parent)
+    monkeypatch.setattr(reproduction, "paper_folder", lambda paper: folder.parent / paper)
     (folder / "reported.csv").write_text(REPORTED)
 
     def write(old="", new=""):
@@ -188,7 +188,7 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
     lines = [
         line + (",formula" if ",a,error" in line else ",") for line in REPORTED.splitlines()[1:]
     ]
-    (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(
+    reproduction.reported_path("moskvichev2025").write_text(
         "\n".join([REPORTED.splitlines()[0] + ",given_by", *lines])
     )
     assert outcomes.count_outcomes(result, "moskvichev2025") == {
@@ -197,7 +197,7 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
         "differing": 1,
         "no number of ours": 1,
     }
-    (reproduction.EXPERIMENTS / "moskvichev2025" / "reported.csv").write_text(REPORTED)
+    reproduction.reported_path("moskvichev2025").write_text(REPORTED)
     monkeypatch.setattr(
         outcomes.options,
         "option",
@@ -227,7 +227,7 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
         'href="moskvichev2025/table1_offline.html"',
         "The networks of the paper are not published.",
         "holds</span>: <b>errors shrink</b>",
-        "−0.2 [−0.3, −0.1] on data of ours, claimed below 0",
+        "−0.2 [−0.3, −0.1] on our data, claimed below 0",
     ):
         assert text in page
     assert page.index("the strongest of all") < page.index("Results of the reproduction")

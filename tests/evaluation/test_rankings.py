@@ -299,7 +299,7 @@ def test_a_ranking_pairs_plain_problems_and_keys_of_other_runs_stay():
     with pytest.raises(BadInputError, match="is not a file"):
         plan(compose([*base, by_reference % "full"]))
     mixed = "problem=[dirichlet2_flat_true,beta_calibrated]"
-    with pytest.raises(BadInputError, match="one is needed"):
+    with pytest.raises(BadInputError, match="give them the same stream"):
         plan(compose([*base, mixed, by_reference % "l1"]))
 
 

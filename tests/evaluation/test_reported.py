@@ -42,7 +42,7 @@ PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/reported.csv"))
     ],
 )
 def test_one_sentence(tmp_path, monkeypatch, text, says):
-    monkeypatch.setattr(reproduction, "EXPERIMENTS", tmp_path)
+    monkeypatch.setattr(reproduction, "paper_folder", lambda paper: tmp_path / paper)
     (tmp_path / "paper").mkdir()
     if text is not None:
         (tmp_path / "paper" / "reported.csv").write_text(text)
@@ -52,7 +52,7 @@ def test_one_sentence(tmp_path, monkeypatch, text, says):
 
 
 def test_a_sound_table_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction, "EXPERIMENTS", tmp_path)
+    monkeypatch.setattr(reproduction, "paper_folder", lambda paper: tmp_path / paper)
     (tmp_path / "paper").mkdir()
     (tmp_path / "paper" / "reported.csv").write_text(
         HEAD + "fig1,a,b,0.1,1,,10,0,printed\nfig2,a,b,0.3,1,,10,0,printed\n"
@@ -100,7 +100,7 @@ claims,less,mean,0.5,below,,,,claim,p. 2,It is less.
 
 @pytest.fixture
 def paper(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduction, "EXPERIMENTS", tmp_path)
+    monkeypatch.setattr(reproduction, "paper_folder", lambda paper: tmp_path / paper)
     (tmp_path / "paper").mkdir()
     numbers = "".join(f"{row},,\n" for row in ROWS.splitlines())
     (tmp_path / "paper" / "reported.csv").write_text(CLAIMS + numbers + CLAIM_ROWS)
