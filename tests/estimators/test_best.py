@@ -14,7 +14,6 @@ from harness.estimators.application import apply
 from harness.estimators.ingredient_kernels import isotonic_columns, isotonic_folds
 from harness.estimators.ingredients import compute_ingredients
 from harness.estimators.stacking import convex_weights, cross_fit_pairs, stack_predictions
-from harness.math.folds import assign_folds
 from harness.math.notions import one_hot
 
 
@@ -209,15 +208,6 @@ def test_a_higher_level_is_wider_and_the_value_the_same():
         Best(repeats=1, level=level)(p, y, default_rng(0))["l1"] for level in (0.8, 0.99)
     )
     assert narrow.value == wide.value and wide.low <= narrow.low and narrow.high < wide.high
-
-
-@pytest.mark.slow
-def test_large_samples_find_the_truth():
-    p, y = sample("beta_wavy", 400_000)
-    problem = harness.load_problem("beta_wavy")
-    estimates = Best(repeats=1)(p, y, default_rng(0))
-    assert estimates["l1"].value == pytest.approx(problem.truth("l1").value, rel=0.04)
-    assert assign_folds(y, 5, False, 0).max() == 4
 
 
 @pytest.mark.parametrize("repeats", [1, 4, 7])

@@ -460,18 +460,6 @@ def test_tuned_is_revised_with_its_estimator(monkeypatch):
         assert wrapper(KernelRidge()).revision == before + 1
 
 
-@pytest.mark.slow
-def test_equal_predictions_mislead_the_likelihood_and_not_the_risk():
-    """Half of all confidences are 1: the likelihood grows without bound for b to 0."""
-    p, y = sample("beta_overconfident", 1000)
-    p = np.where(p > 0.6, 1.0, p)
-    y = (default_rng(0).random(1000) < p).astype(int)  # calibrated
-    likelihood, tuned = DirichletKernel("likelihood"), DirichletKernel("risk")
-    assert likelihood.select_bandwidth(p, y) < 1e-3 < tuned.select_bandwidth(p, y, default_rng(0))
-    by_risk = tuned(p, y, default_rng(0))["l2_squared"].value
-    assert by_risk < 0.5 * likelihood(p, y)["l2_squared"].value
-
-
 def test_own_divergences_are_checked():
     cubes = Bregman("kl", lambda p: (p**3).sum(axis=1), lambda p: 3 * p**2)
     for bad, says in (((cubes,), "named 'kl'"), ((3,), "generators holds 3")):

@@ -25,7 +25,6 @@ from harness.estimators import (
     SmoothECE,
     Spiegelhalter,
     Sweep,
-    Variational,
 )
 from harness.estimators.application import apply
 from harness.estimators.bin_variants import cube_root
@@ -310,15 +309,6 @@ def test_parts_make_up_the_scores_and_are_those_of_the_diagram(inputs):
         assert estimates["kl"] - estimates["sharpness_kl"] + estimates[
             "uncertainty_kl"
         ] == pytest.approx(logloss, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_in_sample_isotonic_variational_estimates_are_the_same(inputs):
-    p, y = inputs["miscalibrated_p"], inputs["miscalibrated_y"]
-    insample = harness.load_estimator("variational_isotonic_insample")
-    assert isinstance(insample, Variational)
-    theirs = apply(insample, p, y, "binary", default_rng(0))
-    assert value(Corp(), p, y, "l2_squared") == pytest.approx(theirs["l2_squared"].value, abs=1e-9)
 
 
 def test_an_impossible_outcome_makes_kl_alone_infinite():

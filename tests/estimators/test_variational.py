@@ -401,42 +401,6 @@ def test_cross_fitted_estimates_are_lower_bounds_in_expectation(calibrator):
         assert values.mean() > 3 * error, name  # and it is no idle bound
 
 
-def test_fitting_and_evaluating_on_the_same_samples_overestimates():
-    """Calibrated data: in-sample isotonic exceeds 10 standard errors, cross-fitted does not."""
-    problem = harness.load_problem("beta_calibrated")
-    in_sample, crossed = [], []
-    for rep in range(50):
-        p, y = problem.sample(500, default_rng([10, rep]))
-        for name, values in (
-            ("variational_isotonic_insample", in_sample),
-            ("variational_isotonic", crossed),
-        ):
-            values.append(harness.load_estimator(name)(p, y, default_rng([11, rep]))["l1"].value)
-    error = [np.std(values, ddof=1) / np.sqrt(50) for values in (in_sample, crossed)]
-    assert np.mean(in_sample) > 10 * error[0]
-    assert np.mean(crossed) < 3 * error[1]
-
-
-def test_the_oracle_estimates_the_truth():
-    """The mean over 20 samples of 2,000 is within 4 standard errors."""
-    oracle = harness.load_estimator("oracle")
-    for name in ("beta_overconfident", "dirichlet3_harmonic"):
-        problem = harness.load_problem(name)
-        notion = problem.default_notions[0]
-        got = []
-        for rep in range(20):
-            p, y = problem.sample(2000, default_rng([12, rep]))
-            got.append(estimate(oracle, p, y, notion, None, problem))
-        for estimand in ("l1", "l2_squared", "kl"):
-            values, truth = (
-                np.array([g[estimand].value for g in got]),
-                problem.truth(estimand, notion),
-            )
-            assert abs(values.mean() - truth.value) <= 4 * np.hypot(
-                values.std(ddof=1) / np.sqrt(20), truth.error
-            ), estimand
-
-
 def test_the_oracle_does_not_judge_a_class_by_itself():
     """The oracle knows the posterior C given the whole vector, not given one column."""
     assert "classwise" not in harness.load_estimator("oracle").notions

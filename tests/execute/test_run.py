@@ -60,23 +60,6 @@ def test_skipped_cells_are_recorded_with_their_reason(out):
     assert len(skipped) == 6
 
 
-@pytest.mark.slow
-def test_same_values_for_any_engine_workers_and_order(out, tmp_path):
-    serial = harness.run([*SMALL, "engine=serial", f"out={tmp_path / 'a'}"])
-    two = harness.run([*SMALL, "jobs=2", f"out={tmp_path / 'b'}"])
-    four = harness.run(
-        [
-            *SMALL[:1],
-            "estimator=[variational_isotonic,binned15]",
-            *SMALL[2:],
-            "jobs=4",
-            f"out={tmp_path / 'c'}",
-        ]
-    )
-    same_records(serial, two)
-    same_records(serial, four)
-
-
 def test_all_estimators_see_the_same_prefix(out):
     """A small sample is the beginning of a larger one."""
     problem = plan(compose([*SMALL, "jobs=1"])).problems["beta_overconfident"]
@@ -96,17 +79,6 @@ def test_second_run_computes_nothing_and_more_reps_only_the_new(out):
     more = Experiment.of([*SMALL[:3], "reps=4", "jobs=1"]).compute(quiet=True)
     assert (first["todo"], again["todo"], more["todo"]) == (18, 0, 6)
     assert again["done"] == 18 and more["done"] == 18
-
-
-@pytest.mark.slow
-def test_shards_partition_the_cells(out, tmp_path):
-    whole = harness.run([*SMALL, "jobs=1", f"out={tmp_path / 'whole'}"])
-    counts = [
-        Experiment.of([*SMALL, "jobs=1", f"shard={i}", "shards=3"]).compute(quiet=True)
-        for i in range(3)
-    ]
-    assert sum(c["cells"] for c in counts) == 24 and all(c["done"] == 0 for c in counts)
-    same_records(whole, Experiment.of(SMALL).records())
 
 
 BROKEN = """

@@ -9,7 +9,6 @@ import pytest
 from golden_data import FOLDER
 from refusals import refuses
 from scipy.integrate import quad
-from scipy.stats import kstest
 
 import harness
 from harness.math import sech_noise as sech
@@ -77,16 +76,6 @@ def test_the_sampler_inverts_the_cdf(h):
         np.testing.assert_allclose(cdf(s, s0, h), u, atol=3e-15)
 
 
-@pytest.mark.parametrize("h", H)
-@pytest.mark.parametrize("s0", S0)
-def test_draws_follow_the_cdf(s0, h):
-    """Kolmogorov-Smirnov with 20,000 draws and a fixed seed."""
-    s = harness.perturb(np.full(20_000, s0), h, np.random.default_rng(1))
-    assert kstest(s, lambda t: cdf(np.clip(t, 0.0, 1.0), s0, h)).pvalue > 1e-4
-    if h < 0.1:  # a width that is wrong by a tenth is rejected
-        assert kstest(s, lambda t: cdf(np.clip(t, 0.0, 1.0), s0, 1.1 * h)).pvalue < 1e-4
-
-
 def test_the_mirror_image_of_a_score_has_the_mirror_image_as_its_perturbation():
     rng = np.random.default_rng(0)
     s0, u = rng.random((2, 1000))
@@ -119,6 +108,8 @@ def test_shapes_broadcast_and_an_empty_sample_stays_empty():
 def test_a_small_sample_is_perturbed_as_a_prefix_of_a_large_one():
     p = np.random.default_rng(0).random(30_000)
     many = harness.perturb(p, 0.05, np.random.default_rng(3))
+    u = np.random.default_rng(3).random(30_000)
+    np.testing.assert_array_equal(many, perturbed(p, u, 0.05))
     for n in (1, 20_000):
         np.testing.assert_array_equal(
             harness.perturb(p[:n], 0.05, np.random.default_rng(3)), many[:n]

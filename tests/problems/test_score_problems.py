@@ -360,22 +360,3 @@ def test_a_perturbation_too_narrow_for_quadrature_has_samples_and_no_truth():
     assert not hasattr(problem, "posterior")
     assert problem.mean_shift() is None
     assert len(problem.sample(10, np.random.default_rng(0))[0]) == 10
-
-
-def test_a_run_stores_the_truth_and_the_oracle_finds_it(out):
-    frame = harness.run(
-        [
-            "problem=[score_steps_perturbed,score_ends]",
-            "estimator=[oracle,binned15]",
-            "n=[2000]",
-            "reps=2",
-            "name=x",
-            "jobs=1",
-        ]
-    )
-    frame = frame[frame["estimand"] == "l1"]
-    assert set(frame["status"]) == {"ok"} and len(frame) == 8
-    truth = frame.groupby("problem")["truth"].first()
-    assert truth["score_steps_perturbed"] == pytest.approx(0.0539034013, abs=1e-9)
-    oracle = frame[frame["estimator"] == "oracle"]
-    assert (np.abs(oracle["value"] - oracle["truth"]) < 0.005).all()

@@ -167,15 +167,6 @@ def test_equal_powers_are_calibrated_but_neither_refined_nor_sharp():
         assert abs(truth.value - value) <= 4 * truth.error, (name, notion)
 
 
-@pytest.mark.slow
-def test_the_class_wise_error_is_below_that_of_the_whole_vector():
-    problem = harness.load_problem("simplex3_popordanoska2024")
-    for name in ("l2_squared", "kl"):
-        assert problem.truth(name, "classwise").value < 0.99 * problem.truth_of_vector(name).value
-    whole = problem.truth("l2_squared", "canonical")
-    assert problem.truth_of_vector("l2_squared").value == pytest.approx(whole.value / 3, rel=1e-14)
-
-
 # Samples
 
 

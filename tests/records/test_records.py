@@ -278,6 +278,8 @@ def test_doctor_finds_what_is_wrong(out):
     assert examine(out)[1] == 0 and examine(out, RUN)[1] == 0
     text, problems = examine(out, FOUR_REPS)
     assert problems == 1 and "4 missing" in text
+    text, problems = examine(out, compact=True)
+    assert problems == 0 and "compacted" in text and len(parts.part_files(out)) == 1
     (out / "records" / ".part-x.parquet.tmp").write_bytes(b"half")
     text, problems = examine(out)
     assert problems == 0 and ".part-x.parquet.tmp" in text
@@ -355,15 +357,3 @@ def test_a_reader_lists_again_the_parts_that_were_joined(out):
             patch.setattr(parts, "part_files", join_after_listing)
             assert set(read(out)) == set("abcdefgh")
         write(out, row("a", "ok", 0.1, "l1"))
-
-
-@pytest.mark.slow
-def test_compaction_keeps_every_row(out):
-    for reps in (1, 2, 3):
-        harness.run([*RUN[:3], f"reps={reps}", *RUN[4:]])
-    before = harness.run(RUN)
-    assert len(parts.part_files(out)) > 1
-    text, problems = examine(out, compact=True)
-    assert problems == 0 and "compacted" in text and len(parts.part_files(out)) == 1
-    after = harness.run(RUN)
-    assert before["value"].tolist() == after["value"].tolist() and len(parts.part_files(out)) == 1
