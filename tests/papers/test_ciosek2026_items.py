@@ -303,6 +303,30 @@ def test_the_decrease_of_the_auroc_is_claimed_of_the_largest():
     assert "adult" in result.why
 
 
+@pytest.mark.parametrize(("value", "is_vacuous"), [(1.0, True), (0.9, False)])
+def test_a_cross_for_a_bound_of_1_is_in_the_legend(value, is_vacuous):
+    rows = [{"estimator": NW, "n": n, "value": v} for n, v in ((1000, value), (10_000, 0.5))]
+    figure = convergence.render(records(rows), configured("convergence"))
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ("bound is 1" in texts) is is_vacuous
+
+
+def test_what_the_paper_says_of_its_networks_has_a_panel_of_its_own():
+    rows = [
+        {"problem": f"perturbed_networks/adult_mlp_seed{seed}{end}", "estimator": "auroc",
+         "estimand": "auroc", "value": 0.9 - drop, "kind": "point"}
+        for seed in range(2) for end, drop in (("", 0.0), ("/aware_h2^-6", 0.002))
+    ]  # fmt: skip
+    figure = perturbation.render(records(rows), configured("perturbation"))
+    titles = [ax.get_title() for ax in figure.axes if ax.get_visible()]
+    assert titles == ["the paper's networks", perturbation.PANELS["mlp"]]
+    diamonds = [
+        sum(line.get_marker() == "D" for line in ax.lines) for ax in figure.axes if ax.get_visible()
+    ]
+    assert diamonds == [1, 0]
+    assert "linear scale below 0.001" in figure.legends[0].get_texts()[-1].get_text()
+
+
 # Derived against paper-style
 
 

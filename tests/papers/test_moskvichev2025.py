@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from harness.experiments.moskvichev2025 import appendix_a, claims
+import yaml
+from harness.experiments.moskvichev2025 import appendix_a, claims, fig2, table1
 from record_frames import record_frame
 from scipy.special import expit
 
@@ -329,3 +330,52 @@ def test_networks_end_to_end(out):
         pytest.skip("CALHARNESS_DATA is not set")
     table, _ = run("fig3_offline", "reps=20")
     assert table["verdict"].ne("differs").all() and table["ours"].notna().all()
+
+
+def test_table_1_has_every_network_on_cifar_whose_test_outputs_are_packed():
+    """Packs of validation parts and of published confidences, and Kull's own files, are others."""
+    settings = compose(["experiment=moskvichev2025_table1_networks"])
+    packs = yaml.safe_load((Path(__file__).parents[2] / "data" / "packs.yaml").read_text())
+    expected = {
+        name
+        for name, pack in packs.items()
+        if pack["path"].startswith("cifar_logits/cifar") and not name.endswith("_val")
+    }
+    assert len(expected) == 39
+    assert set(settings.problem) == expected | {"cifar10_uniform", "trained_here"}
+    assert {*settings.labels.problem} == expected | {
+        "cifar10_uniform",
+        "trained_here/preresnet20_epochs10_seed5/test",
+    }
+
+
+def test_figure_2_draws_the_second_implementation_beside_ours():
+    settings = compose(["experiment=moskvichev2025_fig2"])
+    rows = [
+        record("fig2", problem, estimator, float(i), n, rep)
+        for n in (20, 50)
+        for rep in range(2)
+        for estimator in claims.METRICS
+        for i, problem in enumerate(settings.problem)
+    ]
+    figure = fig2.render(records_of(rows), settings)
+    assert [ax.get_title() for ax in figure.axes] == list(settings.ranking.orders)
+    second = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "none"]
+    assert len(second[0].get_xdata()) == 8 and len(second) == 4  # three metrics, and the legend's
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["CKCE, ours", "JKCE, ours", "ECE, ours", fig2.SECOND]
+
+
+def test_table_1_tells_our_networks_from_the_papers():
+    settings = compose(["experiment=moskvichev2025_table1_offline"])
+    row = record("table1_offline", "cifar10_resnet20", "ckce", 0.0056, 10_000, 0)
+    numbers, printed, models = table1.numbers_and_models(records_of([row]), settings)
+    assert numbers["value"].tolist() == pytest.approx([0.056])
+    assert models[-4:] == [
+        f"CIFAR-10, {n} (paper)" for n in ("LeNet", "DenseNet", "ResNet", "Marginal")
+    ]
+    assert set(printed["model"]) == set(models[-4:])
+    texts = [
+        t.get_text() for t in table1.render(records_of([row]), settings).legends[0].get_texts()
+    ]
+    assert texts == ["the paper's networks, as printed", "other networks, computed here"]
