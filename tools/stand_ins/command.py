@@ -85,7 +85,7 @@ def digits_networks(
     if "layers_mnist" in chosen and path is None:
         chosen.remove("layers_mnist")
         print(
-            f"  layers_mnist is not made: there is no {networks.MNIST} below CALHARNESS_DATA",
+            f"  layers_mnist is not made: CALHARNESS_DATA has no file {networks.MNIST}",
             file=sys.stderr,
         )
     trainings = [training for kind in chosen for training in networks.trainings(kind)]
@@ -134,7 +134,7 @@ def perturbed_networks(
     for name in networks.TABLES if tables is None else ():
         if name not in chosen:
             print(
-                f"  {name} is not taken: there is no uci_csv/{name}.csv below CALHARNESS_DATA",
+                f"  {name} is left out: CALHARNESS_DATA has no file uci_csv/{name}.csv",
                 file=sys.stderr,
             )
     folder = out or CACHE / networks.FOLDER
@@ -190,7 +190,7 @@ def select(option: str, text: str | None, allowed: list[str]) -> list[str]:
     unknown = [name for name in names if name not in allowed]
     if unknown or not names:
         raise BadInputError(
-            f"{option} has {', '.join(unknown) or 'nothing'}; allowed are {', '.join(allowed)}."
+            f"{option} has {', '.join(unknown) or 'no name'}; allowed are {', '.join(allowed)}."
         )
     return list(names)
 
@@ -199,7 +199,9 @@ def _table_folders(given: Sequence[Path] | None) -> list[Path]:
     """Return the folders of --csv. Without --csv, return CALHARNESS_DATA/uci_csv if it exists."""
     for folder in given or ():
         if not folder.expanduser().is_dir():
-            raise BadInputError(f"--csv is {folder}, which is no folder.")
+            raise BadInputError(
+                f"--csv is {folder}, which does not exist; give a folder of CSV files."
+            )
     if given:
         return [folder.expanduser() for folder in given]
     data = os.environ.get("CALHARNESS_DATA")
@@ -222,5 +224,5 @@ def _files(option: str, texts: Sequence[str], networks: Sequence[str]) -> dict[s
             )
         files[name] = Path(path).expanduser()
         if not files[name].is_file():
-            raise BadInputError(f"{option} is {text!r}; there is no file {path!r}.")
+            raise BadInputError(f"{option} is {text!r}, but there is no file {path!r}.")
     return files

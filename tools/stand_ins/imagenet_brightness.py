@@ -102,7 +102,7 @@ class Job:
         if len(all_images) < self.n:
             raise BadInputError(
                 f"--n is {self.n}, but {self.images} holds {len(all_images)} images; "
-                "n can be at most that."
+                "n can be at most this number."
             )
         order = np.random.default_rng(self.seed).permutation(len(all_images))
         return [all_images[i] for i in order[: self.n]]
@@ -169,9 +169,9 @@ def load(job: Job, network: str) -> Callable[[list[Path], int], np.ndarray]:
         model = timm.create_model(network, pretrained=True, pretrained_cfg_overlay=overlay)
     except Exception as error:
         message = " ".join(str(error).split())[:200]
-        hint = "give them by --weights NAME=FILE, or let timm fetch them by --download"
+        hint = "give them by --weights NAME=FILE, or let timm download them by --download"
         raise BadInputError(
-            f"the weights of {network} cannot be had ({type(error).__name__}: {message}); {hint}."
+            f"cannot load the weights of {network} ({type(error).__name__}: {message}); {hint}."
         ) from error
     model = model.eval().to(job.device)
     head = _head(job.heads[network]) if network in job.heads else None
@@ -215,7 +215,7 @@ def _image(path: Path, percent: int) -> Any:
         pixels = np.asarray(Image.open(path).convert("RGB"), dtype=np.float64) / 255.0
     except OSError as error:
         raise BadInputError(
-            f"{path} is no image that can be read ({' '.join(str(error).split())[:200]})."
+            f"{path} cannot be read as an image ({' '.join(str(error).split())[:200]})."
         ) from error
     return Image.fromarray(np.rint(255.0 * brightened(pixels, percent)).astype(np.uint8))
 

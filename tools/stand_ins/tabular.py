@@ -135,19 +135,19 @@ def gather(
             continue
         try:
             if name in tables:
-                raise BadInputError(f"there is a table {name} already")
+                raise BadInputError(f"another table has the name {name}")
             if name is not None and (name == "index" or name.startswith("sanity_")):
-                raise BadInputError("it is a listing, not a table")
+                raise BadInputError("it is a list of tables, not a table")
             name, frame, target = load()
             if name in tables:
-                raise BadInputError(f"there is a table {name} already")
+                raise BadInputError(f"another table has the name {name}")
             if only is None or name in only:
                 tables[name] = prepare(name, frame, target, max_rows)
         except BadInputError as reason:
             print(f"  {origin or name} is not taken: {str(reason).rstrip('.')}", file=sys.stderr)
     unknown = [name for name in only or () if name not in tables]
     if unknown:
-        raise BadInputError(f"--tables has {unknown[0]}, which is no table at hand.")
+        raise BadInputError(f"--tables has {unknown[0]}, but no such table was found.")
     return list(tables.values())
 
 
@@ -186,7 +186,7 @@ def prepare(name: str, frame: pd.DataFrame, target: Any, max_rows: int) -> Table
     columns = [_numbers(frame[column]) for column in frame]
     columns = [column for column in columns if (column != column[0]).any()]
     if not columns:
-        raise BadInputError("no column of it varies")
+        raise BadInputError("all its columns are constant")
     return Table(name, np.column_stack(columns), y.astype(np.int64))
 
 
