@@ -84,7 +84,7 @@ def cells() -> list[dict]:
 
 
 def component_keys() -> list[dict]:
-    """Return the key of every problem and estimator of conf/; of a family a digest of keys."""
+    """Return the key of every problem and estimator of conf/, and a digest of keys for a family."""
     from omegaconf import OmegaConf
 
     from harness.configure.options import ids, option

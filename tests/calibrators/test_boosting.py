@@ -40,7 +40,7 @@ def vectors(n, k=3, seed=0):
 
 
 def calibrated_vectors(n, seed=0):
-    """Three classes; the labels follow p, so that there is something to learn."""
+    """Return predictions of three classes and labels that follow them, so that trees can learn."""
     p = rng(seed).dirichlet(np.full(3, 0.5), n)
     return p, (rng(seed + 100).random((n, 1)) > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
 
@@ -263,8 +263,10 @@ def test_trees_of_too_few_samples_do_not_split():
 
 @pytest.mark.parametrize("kind", AUTHORS_KINDS)
 def test_a_start_from_log_p_says_p_over_one_plus_p(kind):
-    """sigma(log p) = p / (1 + p): what the untrained model of berta2026's synthetic runs says;
-    logit p gives p."""
+    """A start from log p gives sigma(log p) = p / (1 + p), a start from logit p gives p.
+
+    The untrained model of berta2026's synthetic runs starts from log p.
+    """
     p, y = np.full(60, 0.25), np.arange(60) % 2
     for init, expected in (("log", 0.2), ("logit", 0.25)):
         calibrator = kind(iterations=1, warm_start=True, init=init)
@@ -349,7 +351,7 @@ def test_edges_of_scalars_are_probabilities(calibrator, edge):
     "edge", ["corners", "ties", "constant", "one class", "two classes", "one member", "two members"]
 )
 def test_edges_of_vectors_are_probabilities(calibrator, edge):
-    """A class that no inner model, or not all of them, learned from; p at the corners."""
+    """Predictions are at corners, tied or constant, and some inner models never see a class."""
     p, y = vectors(80)
     p, y = {
         "corners": (np.eye(3)[p.argmax(axis=1)], y),
@@ -375,8 +377,7 @@ def test_two_columns_are_one(calibrator):
 
 @pytest.mark.parametrize("subsample", [0.5, 0.1, 0.9, 1.0, None])
 def test_a_tree_of_catboost_never_sees_no_sample(subsample):
-    """CatBoost refuses an empty sample; each tree draws anew, so many trees on few samples would
-    meet one."""
+    """CatBoost refuses an empty sample. Each of many trees draws its subsample anew."""
     calibrator = CatBoost(iterations=100, patience=100, inner_folds=3, subsample=subsample)
     for n in (6, 12, 30, 45):
         p, y = scalars(n)

@@ -77,8 +77,10 @@ def test_a_class_that_was_never_seen_gets_nothing(calibrator):
 
 
 def test_isotonic_pools_adjacent_violators():
-    """y = 0 1 0 1 1 at p = .1 .3 .5 .7 .9: the violators (1, 0) pool to 1/2; linear between the
-    fitted points, flat outside."""
+    """The fit is linear between the fitted points and constant outside.
+
+    The sample is y = 0, 1, 0, 1, 1 at p = .1, .3, .5, .7, .9. The violators 1, 0 pool to 1/2.
+    """
     q = Isotonic().fit(np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0, 1, 0, 1, 1]))
     x = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0])
     np.testing.assert_allclose(q(x), [0, 0, 0.25, 0.5, 0.5, 0.5, 0.75, 1, 1, 1, 1], atol=1e-15)
@@ -257,8 +259,7 @@ def test_a_forest_of_extremely_randomised_trees_remembers(calibrator):
 
 @pytest.mark.parametrize("calibrator", FORESTS, ids=repr)
 def test_forests_keep_the_columns_of_unseen_classes(calibrator):
-    """Columns stay with their classes where one was never seen, also the first; a single class is
-    certain."""
+    """A class that the fit never sees keeps its column, filled with 0. A single class has q = 1."""
     p = rng(1).dirichlet(np.ones(4), 50)
     for seen in ([1, 3], [0, 2], [3]):
         q = calibrator.fit(p, np.resize(seen, 50), 0)(p)
@@ -342,8 +343,10 @@ def test_nadaraya_watson_vectors_equal_the_textbook():
 
 
 def test_nadaraya_watson_far_from_everything():
-    """A denominator below 1e-12 is taken as 1e-12: the answer falls towards 0; without any weight
-    it is uniform."""
+    """A denominator below 1e-12 is replaced by 1e-12, so that q falls towards 0.
+
+    Without any weight q is uniform.
+    """
     q = NadarayaWatson(0.1).fit(np.array([0.0, 0.0]), np.array([1, 1]))
     weight = 2 * np.exp(-0.5 * (0.8 / 0.1) ** 2)
     assert weight < 1e-12

@@ -166,8 +166,10 @@ def test_matrix_minimises_its_objective():
 
 @pytest.mark.parametrize("k", [31, 6])
 def test_large_matrices_have_no_gradient_at_the_answer(k):
-    """Above 30 classes the coordinates are others; the minimum is the same kind. q gives the
-    weights up to a constant in each column, which the penalty decides."""
+    """Matrices of more than 30 classes are fitted in other coordinates, with the same minimum.
+
+    The map q gives the weights up to a constant in each column, which the penalty decides.
+    """
     p, y = vectors(800, k)
     q = DirichletCalibration(off_diagonal=1e-2 * k * (k - 1), intercept=1e-2 * k).fit(p, y)(p)
     x = np.column_stack([floored_log(p), np.ones(len(p))])

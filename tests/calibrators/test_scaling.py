@@ -153,7 +153,9 @@ def test_constant_predictions_get_the_share():
 
 
 def objective_of(p, y):
-    """(function of the flat (k, k + 1) matrix [D, b], from the definition; z)."""
+    """Return the objective as a function of the flat (k, k + 1) matrix [D, b], and its features
+    z.
+    """
     n, k = p.shape
     q = Temperature().fit(p, y)(p) * (n / (n + 1)) + 1 / ((n + 1) * k)
     z = np.log(q)
@@ -357,8 +359,10 @@ def test_estimates_equal_the_library(case):
 
 
 def test_estimates_equal_the_experiment_code():
-    """variational_sms_berta2026 on the authors' folds; components of L1 near 0 change sign with the
-    last digits of their fit."""
+    """Values agree on the authors' folds, except for components of L1 near 0.
+
+    Such components change sign with the last digits of the authors' fit.
+    """
     losses = {
         "L1": Lp(1.0),
         "Lp1.5": Lp(1.5),

@@ -72,7 +72,7 @@ def test_plan_of_a_shard_counts_its_cells(cli, out):
 
 
 def test_an_estimand_that_no_cell_gave(cli, out, module):
-    """A user's estimator declares no estimands; they are known after the run."""
+    """A user's estimator declares no estimands, so that the run has to tell them."""
     module("undeclared", "def f(p, y):\n    return 0.25\n")
     own = ("estimator=[]", "+estimator.f._target_=undeclared.f", "estimand=l7")
     code, _, err = cli(*OWN, *own)

@@ -125,7 +125,7 @@ def test_options_of_tables_and_files_are_chosen_together():
 
 @pytest.mark.parametrize("group", options.GROUPS)
 def test_hydra_lists_what_the_tables_make(group):
-    """Hydra expands globs over all options of a group; tables and bases are no options."""
+    """Hydra expands globs over all options of a group. Tables and bases are not options."""
     from hydra import initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
     from hydra.core.object_type import ObjectType

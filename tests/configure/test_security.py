@@ -467,7 +467,7 @@ def test_a_length_that_is_none_is_not_looked_at(address, tmp_path):
 
 @pytest.mark.slow
 def test_mutated_files_are_read_or_refused(tmp_path):
-    """A few thousand inputs; `make faults` tries a hundred thousand."""
+    """This test reads 2,500 files. `make faults` reads 100,000."""
     counts, findings = reading.search(2500, tmp_path)
     assert not findings, findings[0]
     assert (

@@ -232,7 +232,7 @@ def test_experiments_and_sizes_by_multirun_are_results_not_sweeps(out):
 
 @pytest.mark.slow
 def test_an_interrupted_multirun_goes_on(cli, out, monkeypatch):
-    """Ctrl-C in the second job starts no third one, and the same command computes what is left."""
+    """Ctrl-C in the second job prevents the third job. The same command resumes."""
     connected, calls = engines.connected, []
 
     def stops(*arguments, **options):
@@ -292,7 +292,7 @@ def test_the_figure_has_the_parameter_on_its_axis(out):
 
 @pytest.mark.slow
 def test_the_figure_says_what_it_draws(out):
-    """The caption describes the figure only; each estimand has its own panel."""
+    """The caption describes only the figure. Each estimand has its own panel."""
     lines = figure_of(out, "sweep.estimator.binned15.bins=[2,20]", "estimand=[l1,l2_squared]")
     caption = lines.get_label()
     assert caption.startswith(
@@ -385,7 +385,7 @@ def test_progress_expects_what_records_say():
 
 @pytest.mark.slow
 def test_jobs_in_other_processes_add_up_to_the_same(out, tmp_path):
-    """Hydra's joblib launcher runs the jobs in other processes; the called process draws."""
+    """Hydra's joblib launcher runs the jobs in other processes. The main process draws."""
     options = [
         "engine=serial",
         "hydra/launcher=joblib",

@@ -17,7 +17,7 @@ SMALL = (*FIG1, "n=[200]", "reps=2")
 
 @pytest.fixture
 def ledger(out):
-    """A folder with a paper's results; return a function that tests if they are unchanged."""
+    """Make a folder with a paper's results. Return a function that tests if they are unchanged."""
     folder = out / "berta2026"
     folder.mkdir(parents=True)
     files = {

@@ -77,7 +77,7 @@ SLOW = [name for name in PROBLEMS if any(fnmatchcase(name, pattern) for pattern 
 
 @pytest.mark.parametrize("name", [*(name for name in PROBLEMS if name not in SLOW), *slow(*SLOW)])
 def test_own_problems_keep_the_contract(name):
-    """Test each problem whose files are present; of a family its first, middle and last member."""
+    """Check every problem whose files are present, and three members of every family."""
     try:
         members = list_members(load_problem(name))
     except BadInputError as absent:
@@ -107,7 +107,7 @@ def test_own_calibrators_keep_the_contract(name):
 
 
 class Sound:
-    """p uniform, Y given p ~ Bernoulli(p / 2); l1 is E p / 2 = 1/4, a plain number."""
+    """p is uniform, Y given p ~ Bernoulli(p / 2), and l1 = E p / 2 = 1/4 is a plain number."""
 
     notions = ("binary",)
     default_n = 500
@@ -279,7 +279,7 @@ def test_broken_problem_is_caught_by_its_item(name):
 
 
 def test_shared_arrays_are_caught():
-    """Writing into a sample changes later ones; other items may fail, too."""
+    """Writing into a sample changes later samples, so that other items may fail, too."""
     before = Shares.held.copy()
     try:
         assert "arrays not shared" in failed(f"{__name__}.Shares")[0]

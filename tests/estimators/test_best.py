@@ -212,7 +212,7 @@ def test_a_higher_level_is_wider_and_the_value_the_same():
 
 @pytest.mark.parametrize("repeats", [1, 4, 7])
 def test_a_lower_end_of_rounding_is_zero(repeats):
-    """If every partition's interval begins at 0, so does their mean and its root, not at 1e-18."""
+    """If the intervals of all partitions begin at 0, so do their mean and its root."""
     lows = []
     for seed in range(4):
         p, y = sample("beta_calibrated", 200, seed)

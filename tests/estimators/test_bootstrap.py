@@ -93,7 +93,7 @@ def test_halves_without_a_value_are_counted_and_many_of_them_leave_no_interval()
     p, y = sample(100)
 
     def of_share(share, wrong):
-        """A whole sample has a mean score; of the halves, this share has none."""
+        """Bootstrap an estimator that has no value for this share of the halves of a sample."""
 
         def estimate(p, y, rng):
             if len(p) < 100 and rng.random() < share:
@@ -131,7 +131,11 @@ def test_values_that_do_not_vary_have_no_interval():
 
 
 def test_zero_is_in_the_interval_unless_calibrated_labels_give_less():
-    """Calibrated labels give about 0.1; the lower end is positive only above all but one of 79."""
+    """The lower end is positive only if at most one of 79 draws of calibrated labels reaches the
+    value.
+
+    Calibrated labels give about 0.1 here.
+    """
     p, y = sample(400)
     level = {}
 

@@ -51,7 +51,10 @@ def test_the_quick_isotonic_is_the_isotonic():
 
 
 def e_value(x, fold, a, c):
-    """Return E(c) of the docstring, term by term; stakes are 1/2, 1/4 .. 1/64 over a."""
+    """Return the evidence E(c) of the module's docstring, term by term.
+
+    The stakes are 1/2, 1/4 ... 1/64 over a.
+    """
     terms = []
     for j in sorted(set(fold)):
         for i in range(6):
@@ -235,7 +238,7 @@ def calibrated(p, rng):
 
 
 def sharp(n, rng):
-    """0.999 for 95 % of the samples, else 1/2; calibrated."""
+    """Sample calibrated p: 0.999 for 95 % of the samples, 1/2 for the others."""
     return calibrated(np.where(rng.random(n) < 0.95, 0.999, 0.5), rng)
 
 

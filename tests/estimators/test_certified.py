@@ -91,7 +91,7 @@ values = st.lists(st.tuples(st.floats(0, 1), st.floats(0.1, 50)), min_size=1, ma
 
 @given(values, st.floats(0, 60))
 def test_optimality_certificate(points, strength):
-    """Only the minimiser meets these conditions; it stays in the data's range."""
+    """Only the minimiser meets the conditions. It stays in the range of the data."""
     y, weights = np.array(points).T
     v = tv_denoise(y, weights, strength)
     assert optimality_gap(y, weights, v, strength) <= 1e-10 * max(1.0, weights.sum())
@@ -200,7 +200,9 @@ def test_bias_bounds_hold_for_any_eta():
     "name", [name for name in ALL if load_estimator(name).determinism == "rounding"]
 )
 def test_swapped_labels_and_mirrored_scores_have_the_same_bound(name):
-    """1 - s and 1 - y have the same error; deterministic bounds agree."""
+    """Scores 1 - s with labels 1 - y have the same error, and the same bound if it is
+    deterministic.
+    """
     r = rng(2)
     p = (r.integers(0, 2**20, 600) + 0.5) / 2**20
     y = (r.random(600) < p**2).astype(int)

@@ -82,7 +82,10 @@ def test_equal_predictions_have_a_closed_form_whatever_gamma(n, k, gamma):
 
 
 def test_the_toy_in_exact_proportions():
-    """Appendix A: f = 0.3 or 0.6, C = 1/2, kernels of equality; ||d||^2 = 0.08 and 0.02."""
+    """Appendix A has f = 0.3 or 0.6, C = 1/2 and a kernel of equality.
+
+    The squared distances are 0.08 and 0.02.
+    """
     d = np.array([0.08, 0.02])
     for p in (0.05, 0.3, 0.5, 0.95):
         n = 2000
@@ -227,7 +230,7 @@ def test_a_huge_ridge_does_not_cancel(ridge):
 
 
 def test_duplicates_under_a_small_ridge():
-    """Equal rows make K singular; the value is that of the weighted distinct rows."""
+    """Equal rows make K singular. The value is then that of the distinct rows with weights."""
     q, y = sample(20, 3, 1, alpha=1.0)
     many, labels = np.repeat(q, 3, axis=0), np.concatenate([[a, (a + 1) % 3, a] for a in y])
     sums = (one_hot(labels, 3) - many).reshape(20, 3, 3).sum(axis=1)

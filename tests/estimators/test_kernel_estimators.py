@@ -436,7 +436,7 @@ def test_every_field_of_a_grid_is_used():
 
 @pytest.mark.slow
 def test_the_residual_of_a_capped_rank_is_reported():
-    """Ten classes have full rank; at most 40 pivots leave a residual, and another estimate."""
+    """Ten classes have full rank. At most 40 pivots leave a residual and change the estimate."""
     p, y = sample("dirichlet10_overconfident", 800)
     exact = KernelRidge(ridge=1e-3)(p, y, default_rng(0))["l2_squared"]
     capped = KernelRidge(ridge=1e-3, max_rank=40)(p, y, default_rng(0))["l2_squared"]

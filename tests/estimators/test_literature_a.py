@@ -112,7 +112,7 @@ def test_the_grid_is_as_exact_as_said(sigma, inputs):
     "source, tolerance", [("relplot 1.0.3, 20001", 2e-5), ("relplot 1.0.3", 7e-4)]
 )
 def test_smooth_errors_of_relplot(source, tolerance, inputs):
-    """relplot sums over 200 points and knows the fixed point to 1/1024; finer runs agree better."""
+    """relplot sums over 200 points and knows the fixed point to 1/1024. Finer runs agree better."""
     rows = [row for row in golden(source) if row[0] == "calibrated"]
     assert len(rows) >= 4
     for name, sigma, _, expected in rows:

@@ -260,7 +260,9 @@ def test_kernel_densities_of_constant_predictions(p):
 
 
 def test_interval_error_closed_forms():
-    """One sample, or two equal ones, are in one bin; opposite residuals cancel at times."""
+    """One sample, or two equal samples, lie in one bin. Opposite residuals cancel for some
+    shifts.
+    """
     assert values(IntervalCE(), [0.3], [1])["interval_ce"] == pytest.approx(0.7 + 2**-9)
     assert values(IntervalCE(), [0.3, 0.3], [1, 0])["interval_ce"] == pytest.approx(0.2 + 2**-9)
     p, sums = np.array([0.375, 0.625]), np.array([0.0, 0.1875, 0.0])

@@ -235,7 +235,10 @@ def test_netcal_takes_two_labels_for_two_classes():
 
 @pytest.mark.parametrize("name", ["peer_torchmetrics_ece15", "peer_relplot_ece15"])
 def test_a_confidence_of_one_has_a_bin_of_its_own(name):
-    """0.95 right and 1.0 wrong share the last bin: |0.975 - 0.5|; apart 0.05 / 2 + 1 / 2."""
+    """In our bins, 0.95 (right) and 1.0 (wrong) share the last bin: |0.975 - 0.5|.
+
+    In separate bins they give 0.05 / 2 + 1 / 2.
+    """
     p, y = np.array([0.95, 1.0]), np.array([1, 0])
     assert Binned()(p, y)["l1"].value == pytest.approx(0.475)
     assert peer(name)(p, y)["l1"].value == pytest.approx(0.525), DEFECT

@@ -20,7 +20,10 @@ CLASSES = {"p": 2, "q": 2}
 
 
 def rows(estimator, values, problem="p", n=100, estimand="l1", truth=0.3, notion="binary", **more):
-    """One record per rep; None is an undefined cell, a text a status without an estimand."""
+    """Return one record per replication.
+
+    None stands for an undefined cell. A text is the status of a record without an estimand.
+    """
     base = {
         "estimator": estimator,
         "problem": problem,
@@ -99,7 +102,9 @@ def test_monte_carlo_error_of_the_rmse():
 
 
 def test_the_floor():
-    """n = 100: 0.01 for l1, 0.001 for l2_squared; nothing below counts as better."""
+    """At n = 100 the floor is 0.01 for l1 and 0.001 for l2_squared. No error below it counts as
+    better.
+    """
     table = settings_of(
         rows("a", [0.0, 0.0], truth=0.0),
         rows("b", [0.009, 0.009], truth=0.0),
@@ -253,9 +258,9 @@ def statements(seed, spread, comparisons=1, seeds=(0,), between=0.3):
 
 
 def test_equals_are_called_different_no_more_often_than_the_level_says():
-    """20 draws of problems with two equally good estimators on average.
+    """The two estimators are equally good on average over 20 draws of problems.
 
-    Wrong statements are binomial with p = 0.05; more than 5 have probability 0.0003.
+    The number of wrong statements is binomial with p = 0.05. It exceeds 5 with probability 0.0003.
     """
     verdicts = [statements(seed, {"a": 1.0, "b": 1.0})[0].verdict for seed in range(20)]
     assert sum(verdict != "undecided" for verdict in verdicts) <= 5

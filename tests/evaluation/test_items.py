@@ -24,7 +24,9 @@ SETTINGS = Settings.from_dict({
 
 
 def records():
-    """Problem a: three replications of e, one of f; problem b: one failed cell."""
+    """Return three replications of e and one of f on problem a, and one failed cell on problem
+    b.
+    """
     rows = [
         {
             "key": f"k{i}",

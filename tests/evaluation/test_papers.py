@@ -148,7 +148,7 @@ def test_items_name_experiments_that_there_are(paper):
 
 @pytest.mark.parametrize("name", papers.described())
 def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
-    """Every paper.yaml is read; an experiment has its page in at most one item."""
+    """Every paper.yaml is readable. An experiment has its page in at most one item."""
     result = papers.read(name)
     papers.check(result)
     pages = [item.experiments[0] for item in result.items.values()]

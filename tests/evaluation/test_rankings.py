@@ -349,7 +349,7 @@ def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
 
 
 def test_the_order_on_all_rows_is_the_estimators_own(out, tmp_path):
-    """Two files of 400 rows; all rows are judged once, the trials on 100 of them."""
+    """All rows of two files of 400 rows are judged once. The trials judge 100 of the rows."""
     rng = np.random.default_rng(0)
     c = rng.random(400)
     y = (rng.random(400) < c).astype(int)

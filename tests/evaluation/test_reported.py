@@ -120,9 +120,9 @@ def judged(paper, *rows, item="table1", reasons=None, **more):
 
 
 def test_exactly_half_is_a_test(paper):
-    """2.0 printed to 0.1: an error of ours whose t quantile is 1.0 accepts 50 %.
+    """The paper prints 2.0 with one digit. An error whose t quantile is 1.0 accepts 50 % of 2.0.
 
-    Of 1.008 it accepts 50.4 %.
+    An error whose t quantile is 1.008 accepts 50.4 %.
     """
     half, more = (
         judged(paper, ("x", 2.0, size / T)).loc[("x", "number")] for size in (1.0000001, 1.008)
@@ -152,7 +152,7 @@ def test_exactly_half_is_a_test(paper):
 def test_an_agreement_that_would_have_accepted_more_than_half_is_no_test(
     paper, row, value, error, verdict, power
 ):
-    """Half-widths of 49 % and 51 % of 2.0; t is the 0.1 % quantile of the normal law."""
+    """The half-widths are 49 % and 51 % of 2.0. T is the 0.1 % quantile of the normal law."""
     result = judged(paper, (row, value, error)).loc[(row, "number")]
     assert result["verdict"] == verdict and result["power"] == pytest.approx(
         power, rel=1e-5, nan_ok=True

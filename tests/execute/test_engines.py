@@ -210,7 +210,7 @@ def reference(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", WHERE, indirect=True)
 def test_equal_records_begun_on_another_engine(engine, reference, out):
-    """One process computes a sixth, the engine the rest; all records equal those of one process."""
+    """One process computes a sixth of the cells, the engine computes the others."""
     Experiment.of([*SMALL, "reps=1", "engine=serial"]).compute(quiet=True)
     whole = Experiment.of([*SMALL, "reps=6", *engine])
     counts = whole.compute(quiet=True)
@@ -356,7 +356,9 @@ OURS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["serial", *WHERE], indirect=True)
 def test_user_code_does_not_change_the_numbers_of_others(engine, tmp_path, module, monkeypatch):
-    """An estimator, a module and a problem change numpy; an estimator writes into its sample."""
+    """An estimator, a module and a problem change numpy. Another estimator writes into its
+    sample.
+    """
     for name in ("abs", "sqrt", "sum"):
         monkeypatch.setattr(
             np, name, getattr(np, name)

@@ -193,7 +193,7 @@ def test_a_failure_names_file_line_function_and_text(out, files, cli):
 
 
 def test_the_innermost_line_of_user_code_is_named(files):
-    """The place is never in numpy or in our code; without user code there is none."""
+    """The place is never in numpy or in our code. Without user code no place is named."""
     files({"own_deep.py": "import numpy as np\ndef f(p):\n    return np.linalg.inv(p)\n"})
     import own_deep
 
@@ -463,7 +463,7 @@ class Mine:
 
 
 def test_a_truth_may_be_a_number(out, files):
-    """A number is exact; None and NaN mean unknown."""
+    """A number is an exact truth. None and NaN stand for an unknown truth."""
     files({"own_problem.py": NUMBER})
     frame = harness.run(
         [

@@ -254,9 +254,9 @@ def test_estimand_governs_table_and_figure_also_as_a_list():
 
 @pytest.mark.parametrize("upright", [True, False])
 def test_four_kinds_are_four_marks(kinds, upright):
-    """Arrows point to where the truth is.
+    """Arrows point towards the truth. An interval has ends and no centre.
 
-    An interval has ends and no centre; the legend explains what there is.
+    The legend explains the kinds that are drawn.
     """
     draw = plots.convergence if upright else plots.side_by_side
     figure = draw(kinds if upright else kinds[kinds["n"] == 100], settings_of(kinds))

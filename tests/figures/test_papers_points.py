@@ -46,7 +46,7 @@ def of_paper(result, *compare, **more):
 
 
 def test_points_are_read_by_our_labels(result, tmp_path, monkeypatch):
-    """Rows of other names and of other panels are left out; a thousand may be written 1,000."""
+    """Rows of other names and panels are left out. A thousand may be written 1,000."""
     others = (
         ("fig1", "Cosine, n = 100", "A", 1.0),
         ("fig1", "Sine, n = 100", "C", 1.0),
@@ -116,7 +116,7 @@ def test_open_marks_in_the_colour_of_ours(result, tmp_path, monkeypatch, same):
 
 
 def test_the_true_value_is_drawn_once(result):
-    """An estimator that bears the name of the truth is no series beside the line of the truth."""
+    """An estimator whose label is that of the truth is not drawn as a series."""
     settings = settings_of(result)
     settings = replace(
         settings, labels=replace(settings.labels, estimator={"b": reproduction.TRUTH})

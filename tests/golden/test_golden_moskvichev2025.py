@@ -90,7 +90,7 @@ def test_constant_predictions():
 
 
 def test_constant_predictions_that_are_right_on_average():
-    """The marginal models of Table 1; for ImageNet a tenth of the rows is computed."""
+    """Table 1 has these marginal models. A tenth of the rows of ImageNet is computed."""
     case = golden("G2b_balanced_cifar10")
     p, y = np.full((10_000, 10), 0.1), np.arange(10_000) % 10
     assert ckce(p, y) == pytest.approx(case["ckce"], abs=1e-15)
@@ -136,7 +136,7 @@ def test_a_drawn_sample(name):
 
 
 def test_the_toy_of_appendix_a():
-    """Exact proportions make the sample the population; the paper's ECE swaps p and 1 - p."""
+    """Exact proportions make the sample the population. The paper's ECE swaps p and 1 - p."""
     case = golden("G4_toy_p0.3")
     q, y = np.repeat([0.3, 0.6], [300, 700]), np.tile([0, 1], 500)
     assert ckce(q, y, kernel="kronecker", ridge=1e-12) == close(case["ckce"])

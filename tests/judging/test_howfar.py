@@ -90,7 +90,7 @@ def test_a_share_of_none_and_of_all():
 
 
 def gumbel_sample(seed, n, k, slope=1.0):
-    """Return p and y; they are calibrated if slope is 1."""
+    """Return p and y, which are calibrated if `slope` is 1."""
     rng = np.random.default_rng(seed)
     z = 2.0 * rng.standard_normal((n, k))
     return softmax(z, axis=1), np.argmax(slope * z + rng.gumbel(size=z.shape), axis=1)
@@ -110,7 +110,7 @@ def test_intervals_of_the_learned_estimate_hold_0_on_large_calibrated_data():
 
 @pytest.mark.slow
 def test_classwise_intervals_hold_0_if_all_of_a_hundred_classes_are_calibrated():
-    """Some classes have a lower end above 0 by chance; the mean over classes may not."""
+    """Some classes have a lower end above 0 by chance, but their mean must not."""
     for seed in range(6):
         p, y = gumbel_sample(seed, 1_000, 100)
         assert harness.estimate("best_fast", p, y, "classwise")["l1"].low == 0.0

@@ -43,7 +43,7 @@ def pages(judgements):
 
 
 def with_few_drawings(name, judgement):
-    """Leave out most drawings, which take most of the time; "one file" keeps all."""
+    """Leave out most drawings, which take most of the time. The judgement "one file" keeps all."""
     if judgement.where is None or name == "one file":
         return judgement
     where = judgement.where
@@ -103,7 +103,9 @@ def test_page_is_whole_and_loads_nothing(pages, name):
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_page_is_accessible(pages, name):
-    """Pictures have words, tables captions and headers; regions can be reached by keyboard."""
+    """Pictures have words, tables have captions and headers, and the keyboard reaches all
+    regions.
+    """
     elements = Parsed(pages[name]).elements
     words = [a["aria-label"] for _, a in elements if a.get("role") == "img"]
     assert len(words) == pages[name].count("<figure") and all(len(text) > 40 for text in words)

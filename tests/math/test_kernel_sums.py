@@ -71,7 +71,7 @@ def test_small_samples_of_any_shape(n, log_b, shape, seed):
 
 
 def test_other_points_than_the_centres_and_unclipped_ones():
-    """Points between clumps of centres, far from all; centres at 0 and 1."""
+    """Points lie between clumps of centres and far from all centres. Some centres are 0 and 1."""
     t = np.concatenate([np.zeros(5), 0.3 + 1e-3 * rng.random(100), np.ones(5)])
     z = two_columns(np.concatenate([np.linspace(0.01, 0.99, 60), 10.0 ** -np.arange(1.0, 12.0)]))
     hits = outcomes(t)

@@ -220,7 +220,7 @@ def test_the_density_is_bounded_and_changes_by_at_most_a_factor_e_over_h():
 
 
 def test_the_total_variation_never_grows_and_order_is_kept():
-    """A piecewise linear eta0 has the variation of its values; monotone outcomes stay monotone."""
+    """A piecewise linear eta0 has the variation of its values. Monotone outcomes stay monotone."""
     s, closest = np.linspace(0.0, 1.0, 2001), 0.0
     for s0, weight, c, h in mixtures(400):
         order = np.argsort(s0)

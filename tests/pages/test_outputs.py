@@ -168,7 +168,7 @@ def test_verdicts(ours, off_by, expected):
 
 
 def verdict(ours, reported=1.0, plus_minus=0.0, error=0.0, reps=np.inf, precision=0.0):
-    """Verdict on one number of ours beside one that ten replications gave."""
+    """Return the verdict on a number of ours, against a reported mean over ten replications."""
     number = {
         "reported": reported, "plus_minus": plus_minus, "reported_reps": 10, "unit": "",
         "precision": precision, "ours": ours, "error": error, "reps": reps, "why": None,
@@ -250,10 +250,7 @@ def test_two_numbers_for_one_label_are_refused(ours):
 
 
 def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
-    """The labels of experiment and reported numbers meet.
-
-    No label of ours is missing from the paper's table, or the reverse.
-    """
+    """The labels of an experiment are those of the paper's reported numbers, and the reverse."""
     for name in (
         "berta2026_fig1",
         "berta2026_fig3",
@@ -275,9 +272,8 @@ def test_every_reported_row_is_asked_of_an_experiment_that_can_answer():
 
 @pytest.mark.slow
 def test_paper_experiment_end_to_end_on_few_reps(out, cli):
-    """berta2026_fig1 with three reps.
-
-    Every number that this run has beside the paper's, nothing differs.
+    """Three replications of berta2026_fig1 have a number beside each of the paper's. None
+    differs.
     """
     code, text, _ = cli("experiment=berta2026_fig1", "reps=3", "n=[200,264]", "jobs=1", "name=few")
     assert code == 0 and "paper vs ours" in text

@@ -68,8 +68,11 @@ def test_the_families_are_all_there():
 
 @pytest.mark.parametrize("name", [slow_if_costly(name) for name in MADE])
 def test_truths_by_a_second_method(name):
-    """Means over a sample of the distance to the posterior; the confidence's by turning rows
-    around. 4.5 standard errors."""
+    """Truths agree with means over a sample of the distance to the posterior, to 4.5 standard
+    errors.
+
+    The posterior given the confidence comes from turning rows around.
+    """
     problem, p, _ = drawn(name, 4_000 if name.endswith("_k100") else 10_000)
     notion = ProblemSpec.of(problem).default_notions[0]
     pairs = {notion: (p, problem.posterior(p))}
@@ -138,8 +141,11 @@ def test_calibrated_members_are_calibrated(name):
     ["saturated_k3", "saturated_k10", pytest.param("saturated_k100", marks=pytest.mark.slow)],
 )
 def test_the_truth_in_32_bits_where_other_classes_underflow(name):
-    """The squared error by another method: where 1 - t is below 1e-30, a mean over vectors that are
-    drawn there, with their probability; above, the usual integral, by another quadrature."""
+    """The squared error is also computed in two parts, by the distance of the confidence t from 1.
+
+    Where 1 - t < 1e-30, it is a mean over vectors that are drawn there, times their probability.
+    Above, it is the usual integral by another quadrature.
+    """
     problem = load_problem(name)
     law, k = problem.law, problem.classes
     rng, draws, low = np.random.default_rng(11), 40_000, 1e-30
@@ -254,9 +260,11 @@ def of_three_classes(tmp_path):
 
 
 def check_fitted(problem, n):
-    """Rows of the file with posteriors of its map; truths of vectors by drawn labels, those of the
-    confidence by products of neighbours, whose mean is E m(t)^2 where m, the mean gap given t, is
-    smooth."""
+    """Assert that rows are those of the file and that posteriors and truths are those of its map.
+
+    Truths of vectors are compared with drawn labels. Those of the confidence t are compared with
+    products of neighbours in t, whose mean is E m(t)^2 for a smooth mean gap m.
+    """
     p, c = problem.population[:2]
     x, y = problem.sample(n, np.random.default_rng(7))
     again = problem.sample(20, np.random.default_rng(7))

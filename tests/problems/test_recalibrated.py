@@ -177,9 +177,11 @@ def test_a_row_of_nothing_cannot_be_renormalised():
 
 
 def test_the_grid_finds_the_temperature_nearest_to_the_best():
-    """p = sigma(2 x), y drawn from sigma(x): T = 2. The log-loss is convex in 1 / T, so the grid's
-    answer is one of the two values around the exact minimum; and the bisection's answer is that of
-    all 10,000."""
+    """Predictions are sigma(2 x) and labels follow sigma(x), so that T = 2.
+
+    The log-loss is convex in 1 / T. The best of 10,000 grid values is therefore one of the two
+    values around the exact minimum, which bisection finds.
+    """
     x = np.linspace(-3, 3, 2001)
     p, y = expit(2 * x), (np.random.default_rng(0).random(2001) < expit(x)).astype(np.int64)
     q = Temperature().fit(p, y)(np.array([0.9]))
@@ -278,9 +280,12 @@ def test_scores_of_recalibrated_predictions_equal_the_authors(name, calibrator):
 
 
 def test_the_authors_isotonic_regression_by_hand():
-    """Scores 0.2, 0.4, 0.6 with y = 0, 1, 1: m(s) = (s - 0.2) / 0.4 gives 0, 1/2, 1, and r is 0 at
-    0, 1 from 1/2, linear between. Applied to the score 0.3 itself, r = 0.6, and m^-1(0.6) = 0.44; a
-    score of 0.5 and more goes to m^-1(1) = 0.6."""
+    """The scores 0.2, 0.4, 0.6 have the labels 0, 1, 1.
+
+    The scaled score m(s) = (s - 0.2) / 0.4 is 0, 1/2, 1. The regression r is 0 at 0, 1 from 1/2 on,
+    and linear between. At the score 0.3 itself r = 0.6, and m^-1(0.6) = 0.44. Scores from 0.5 on go
+    to 0.6.
+    """
     q = IsotonicScaled().fit(np.array([0.2, 0.4, 0.6]), np.array([0, 1, 1]))
     np.testing.assert_allclose(q(np.array([0.0, 0.3, 0.5, 0.9])), [0.2, 0.44, 0.6, 0.6], atol=1e-6)
 

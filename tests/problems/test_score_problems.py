@@ -29,7 +29,7 @@ GOLDEN = {"F1_smooth": "score_sine", "F3_step": "score_steps"}
 
 
 def direct(problem, h, s):
-    """Return eta and density at s by sums over the nodes of the original law, not interpolated."""
+    """Return eta and the density at s by sums over the nodes of the original law."""
     s0, weight, c = problem.quadrature(h, 10)
     k = weight / normaliser(s0, h) / np.cosh(np.minimum(np.abs(s[:, None] - s0) / h, 700.0))
     return (k @ c) / k.sum(axis=1), k.sum(axis=1)
@@ -240,8 +240,7 @@ def test_a_square_waves_variation_is_its_jumps_and_slopes():
 
 
 def test_the_fast_sine_is_erased_by_a_mean_over_its_period():
-    """Waves of 0.2 and more about the diagonal, of which means over a period of 1/6 leave a
-    tenth."""
+    """Waves about the diagonal exceed 0.25. Means over a period of 1/6 leave a tenth of them."""
     problem = harness.load_problem("score_fast_sine_perturbed")
     s = np.linspace(0.25, 0.75, 5001)
     gap = problem.posterior(s) - s
@@ -332,8 +331,10 @@ def test_perturbation_and_variation_are_declared():
 
 
 def test_a_file_is_perturbed_by_its_confidences(tmp_path):
-    """Rows of three classes: confidences and being right. No posterior, no truth; E|S - s0| is that
-    of the rows."""
+    """Rows of three classes become confidences, with labels that say if the top class is right.
+
+    There is no posterior and no truth. The mean shift E|S - s0| is that of the rows.
+    """
     p, y = Dirichlet(3).sample(60, data_rng(0, "00", 0))
     np.savez(tmp_path / "x.npz", probs=p, labels=y)
     problem = Perturbed(Predictions(str(tmp_path / "x.npz")), 0.05, "top_label")

@@ -56,7 +56,7 @@ def test_truths_of_two_classes_equal_an_independent_quadrature():
     [(3, ["canonical", "classwise", "of_vector"]), (5, ["classwise"]), (20, ["classwise"])],
 )
 def test_truths_of_more_classes_equal_an_independent_integration(classes, notions):
-    """4 standard errors, theirs and ours; quadratures have none of their own."""
+    """Truths agree within 4 common standard errors. Quadratures have no standard error."""
     problem = harness.load_problem(f"simplex{classes}_popordanoska2024")
     rows = [row for row in golden("popordanoska2024", classes) if row["notion"] in notions]
     assert len(rows) >= 4
@@ -220,7 +220,7 @@ def test_draws_are_those_of_a_dirichlet():
 
 
 def test_powers_of_tiny_draws_neither_vanish_nor_fail():
-    """alpha = 0.002: log s is about -500 and less; s itself would be 0 / 0 in whole rows."""
+    """At alpha = 0.002, log s is about -500 and less, and s itself would be 0 / 0 in whole rows."""
     problem = TemperedDirichlet(4, 0.002, 1.0, 0.01)
     p, _ = problem.sample(5000, data_rng(0, "00", 0))
     assert np.isfinite(p).all() and p.max(axis=1).min() >= 0.25

@@ -49,7 +49,7 @@ def peak_mb(reps, out, recorded_cells):
 
 
 def test_a_plan_of_any_length_takes_the_same_memory(out):
-    """10^8 cells against 10^5; a million recorded ones are held as numbers before that."""
+    """Plans of 10^8 and 10^5 cells are compared, with a million recorded cells held as numbers."""
     keys = np.sort(np.random.default_rng(0).integers(0, 2**63, 1_000_000, dtype=np.uint64))
     held = States(keys, np.full(len(keys), FINISHED, dtype=np.uint8))
     peak_mb(500, out, held)  # what is imported and cached at first

@@ -32,7 +32,7 @@ def test_augmented_images_are_shifted_and_mirrored():
 
 @pytest.fixture
 def images(tmp_path, monkeypatch):
-    """40 training and 10 test images of one colour each, of which 20 validate."""
+    """Make 40 training images, of which 20 validate, and 10 test images, each of one colour."""
     pillow = pytest.importorskip("PIL.Image", reason="images need pillow")
     arrays = {}
     for part, n in (("train", 40), ("test", 10)):

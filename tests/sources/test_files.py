@@ -517,7 +517,9 @@ def test_the_same_data_give_the_same_numbers_in_every_format_id_and_folder(tmp_p
 
 
 def test_content_is_what_was_read(tmp_path):
-    """Rows, their order and labels count; names, formats and unused columns do not."""
+    """The content depends on rows, their order and labels, not on names, formats and unused
+    columns.
+    """
     base = Predictions(str(write(tmp_path / "a.npz", p=P1, y=Y1)))
     other = Predictions(
         str(write(tmp_path / "b.csv", y_prob=P1, y_true=YES, id=np.arange(4))), positive="yes"

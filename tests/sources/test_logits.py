@@ -544,7 +544,7 @@ def test_options_change_the_key_and_their_defaults_do_not(tmp_path):
 
 
 def test_the_key_of_a_published_file_stays():
-    """Records of a network stay valid: its key depends on its checksum, not on the file."""
+    """The key depends on the published checksum alone, so that records of a network stay valid."""
     config = {
         "_target_": "harness.problems.Predictions",
         "path": "cifar_logits/cifar10_vgg16_keras_kumar2019.npz",

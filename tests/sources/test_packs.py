@@ -14,7 +14,9 @@ CONTENT = bytes(range(256)) * 40
 
 
 class Server(Silent):
-    """Serve CONTENT; at /wrong other bytes, at /broken half of it, at /none nothing."""
+    """Serve CONTENT. Serve other bytes at /wrong, half of CONTENT at /broken, and nothing at
+    /none.
+    """
 
     asked: list = []
 
@@ -120,7 +122,9 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
 
 @pytest.fixture
 def group(address, tmp_path, monkeypatch):
-    """URLs of three packs of the group `some` and of one without a group; tests may change them."""
+    """Return URLs of four packs, which tests may change. Three of the packs form the group
+    `some`.
+    """
     urls = {"first": ["first"], "second": ["second"], "third": ["third"], "apart": ["apart"]}
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path))
 

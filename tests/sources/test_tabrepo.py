@@ -61,7 +61,11 @@ def write_index(root, **kinds):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """two: binary, 4 rows, models A_1 and B_1; three: 3 classes, 3 rows; amount: regression."""
+    """Return a repository of three data sets.
+
+    `two` is binary with 4 rows and the models A_1 and B_1. `three` has 3 classes and 3 rows.
+    `amount` is a regression.
+    """
     root = tmp_path / "tiny"
     two = np.array([[0.1, 0.2, 0.7, 1.0], [0.25, 0.5, 0.75, 0.0]], dtype=np.float32)
     three = np.array([[[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.25, 0.25, 0.5]]], dtype=np.float32)
@@ -223,7 +227,7 @@ def test_both_layouts_hold_the_same():
 
 @needs_fixture
 def test_validation_and_test_rows_part_the_table():
-    """Nine tenths of the rows of wine are validation rows; labels are scikit-learn's."""
+    """Nine tenths of the rows of wine are validation rows. The labels are scikit-learn's."""
     from sklearn.datasets import load_wine
 
     repository = Repository(MINI / "repo")
@@ -507,7 +511,10 @@ def test_without_the_repository_all_but_planning_works(cli, tmp_path, monkeypatc
 
 
 class Server(Silent):
-    """Serve a folder. `spoil`: {end of a path: fault}; /hub/ redirects, with checksums."""
+    """Serve a folder, with faults `spoil` = {end of a path: fault}.
+
+    /hub/ redirects and states checksums.
+    """
 
     root: Path
     spoil: dict

@@ -34,7 +34,7 @@ for package in (harness, harness.experiments):
 
 
 def allowed():
-    """Return the paths that .dockerignore lets into the build, of which the wheel is made."""
+    """Return the paths that .dockerignore admits. The wheel is built from these paths."""
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     return [line[1:] for line in lines if line.startswith("!")]
 
@@ -174,7 +174,9 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
 
 
 def test_the_citation_is_valid_and_of_this_version():
-    """The keys that the Citation File Format 1.2.0 asks for; dates and versions as it has them."""
+    """CITATION.cff has the keys, dates and versions that the Citation File Format 1.2.0 asks
+    for.
+    """
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert {"cff-version", "message", "title", "authors"} <= set(citation) and citation[
         "cff-version"

@@ -83,7 +83,7 @@ def site(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_built_pages_ask_no_other_host(site):
-    """No script, style sheet, picture or frame is from elsewhere; links may be."""
+    """Scripts, style sheets, pictures and frames are local. Links may lead to other hosts."""
     for page in site.rglob("*.html"):
         text = page.read_text()
         asked = re.findall(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(https?:|//)[^>]*>", text)
