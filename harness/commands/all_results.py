@@ -51,7 +51,7 @@ def redraw(names: list[str], out: Path) -> int:
     figures, tables and pages.
     """
     drawn, failures = 0, list[str]()
-    for paper, group in itertools.groupby(sorted(names, key=_paper_of), _paper_of):
+    for paper, group in itertools.groupby(sorted(names, key=_find_paper), _find_paper):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / paper
             _copy_reproduction(out / paper, folder)
@@ -112,7 +112,7 @@ def draw_index(out: Path, failures: list[str]) -> None:
         index.save(out)
 
 
-def _paper_of(name: str) -> str:
+def _find_paper(name: str) -> str:
     return str(option("experiment", name).config["paper"])
 
 

@@ -1,4 +1,4 @@
-"""The description of an id: docstrings, parameters, declared properties, truths, cells."""
+"""Print the description of an id, for `calharness info`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from harness.plan import plan as planning
 from harness.problems.base import ProblemSpec, find_truth, list_members
 
 HEAD = ("parameter", "value", "default", "type", "meaning")
-# Declared properties that are printed, and the class that reads them.
+# {group: (class that reads declared properties, properties that are printed)}
 PROPERTIES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "problem": (ProblemSpec, ("classes", "notions", "default_n", "default_reps", "version")),
     "estimator": (
@@ -37,9 +37,9 @@ PROPERTIES: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 
 def describe(name: str) -> None:
-    """Print the description of an id, or of an own class.
+    """Print the description of an id or of a class: docstrings, parameters, properties, truths.
 
-    Raises BadInputError if there is no such id.
+    Raise BadInputError if `name` is neither an id nor module.Class.
     """
     name = name.removeprefix("harness.calibrators.")
     group = next((g for g in (*GROUPS, "calibrator") if name in catalogue.all_ids(g)), None)
@@ -52,8 +52,8 @@ def describe(name: str) -> None:
     if group is None:
         raise BadInputError(
             f"there is no {name!r}{guess(name, completion.any_id(''))}; "
-            "`calharness list problems|estimators|experiments|calibrators` shows all, "
-            "and an own class is module.Class."
+            "`calharness list problems|estimators|experiments|calibrators` shows all ids, "
+            "and a class of your own is written module.Class."
         )
     print(f"{group} {name}\n")
     if group != "calibrator":
@@ -66,7 +66,10 @@ def describe(name: str) -> None:
 
 
 def _describe(group: str, item: Any, node: dict[str, Any], meanings: dict[str, str]) -> None:
-    """Print docstrings, parameters, declared properties, and the truths of a problem."""
+    """Print docstrings, parameters and declared properties of an object; for a problem, its truths.
+
+    `node` is the configuration of the object, and `meanings` is {parameter: explanation}.
+    """
     for part in documentation.document_object(item, node, meanings):
         print(f"{part.path}{part.title}: {part.doc or 'no docstring'}\n")
         if part.rows:
@@ -90,7 +93,7 @@ def _describe(group: str, item: Any, node: dict[str, Any], meanings: dict[str, s
                 if truth is not None:
                     value = f"{truth.value:.10g} ± {truth.error:.1g}"
                     print(f"{notion:<10} {name:<24} {value}  {truth.method}")
-    except BadInputError as error:  # a problem without its file
+    except BadInputError as error:  # the file of a problem is absent
         print(error)
 
 
@@ -105,7 +108,7 @@ def _describe_experiment(name: str) -> None:
             f"{len(plan.cells):,}, of which {runnable:,} run here "
             f"and {len(plan.skips):,} are skipped"
         )
-    except BadInputError as error:  # a family without files
+    except BadInputError as error:  # the files of a family of problems are absent
         cells = str(error)
     rows = [
         ("title", settings.title or ""),
@@ -132,7 +135,7 @@ def _state(path: str) -> str:
 
 
 def _paths(node: Any) -> Iterator[str]:
-    """Yield all files and folders that the configuration of problems names."""
+    """Yield the paths of all files and folders that a configuration of problems names."""
     children = node if isinstance(node, list) else []
     if isinstance(node, dict):
         path = node.get("path") or node.get("folder")

@@ -1,4 +1,4 @@
-"""`calharness doctor`: the health of a results folder."""
+"""`calharness doctor`: find and repair damaged files in a folder of results."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from harness.commands.base import Overrides, results_folder
 def command(
     overrides: Overrides = None,
     compact: Annotated[
-        bool, typer.Option("--compact", help="Join the readable parts into one.")
+        bool, typer.Option("--compact", help="Join all readable files of records into one.")
     ] = False,
     repair: Annotated[
         bool,
         typer.Option(
             "--repair",
-            help="Move unreadable files into broken/, with a note. Their cells are computed again.",
+            help="Move unreadable files to broken/. The next run computes their cells again.",
         ),
     ] = False,
 ) -> int:
-    """Print broken parts, duplicates and missing cells of records.
+    """Print which files of records are broken, and which cells are missing or recorded twice.
 
     \b
     calharness doctor
     calharness doctor out=/scratch/results --compact
-    calharness doctor experiment=arena    and the cells of this experiment that are missing
+    calharness doctor experiment=arena    also print how many cells of this experiment are missing
 
     Exit status 1 if there is a problem.
     """

@@ -1,4 +1,7 @@
-"""Draw an experiment: figure, tables, paper against ours, page. Nothing is computed here."""
+"""Draw the records of an experiment: figure, tables, comparison with the paper, and page.
+
+No cell is computed here.
+"""
 
 from __future__ import annotations
 
@@ -27,26 +30,28 @@ Rendered = tuple[list[Path], dict[str, dict[str, int]], list[str]]
 
 
 def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
-    """Draw and write figure, tables and page.
+    """Draw an experiment from its records `frame`, and write figure, tables and page.
 
     Returns
     -------
     files : list of Path
-        The files. The page is the last one.
+        Paths of the written files. The page is the last one.
     verdicts : dict
-        Number of rows of paper against ours, by source and verdict.
+        Numbers of compared rows, {source of the paper's number: {verdict: count}}.
     notes : list of str
-        Sentences for the reader.
+        Remarks for the reader.
 
     Raises
     ------
     BadInputError
-        If there is no number to draw. Then nothing is drawn, and nothing overwritten.
+        If there is no record, or if there is no number and a figure would be overwritten. No file
+        is changed then.
     """
     require_records(experiment, frame)
     if not experiment.has_numbers(frame) and (experiment.is_variation or has_picture(experiment)):
         raise BadInputError(
-            f"no cell of {experiment.name} has a number; nothing is drawn and nothing overwritten."
+            f"no cell of {experiment.name} has a number, so no file is written; `calharness "
+            "status` shows the states of the cells."
         )
     notes = _keep_other_results(experiment) if experiment.is_variation else []
     if experiment.settings.arena and not experiment.is_sweep:
@@ -55,7 +60,7 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
     parts = draw_parts(experiment, frame, select_estimands(experiment, frame), notes)
     summary, compared = parts.summary, parts.compared
     if not experiment.is_sweep:
-        # the figure of a sweep shows times; all other results are the same on every machine
+        # Only the figure of a sweep shows times. All other results must not depend on the machine.
         summary = summary.drop(columns="cpu_seconds", errors="ignore")
     stem = experiment.folder / experiment.stem
     files = [*figure_files.save(parts.figure, stem, settings)]
@@ -63,13 +68,13 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
     if compared is not None:
         files += reproduction.save(compared, experiment.name, experiment.folder)
     elif experiment.is_variation:
-        # an earlier drawing may have compared
+        # An earlier drawing may have written a comparison with the paper.
         for path in experiment.folder.glob("reproduction*.csv"):
             path.unlink()
     diagrams = list(file_diagrams.reliability(experiment))
     for _, _, written in diagrams:
         files += written
-    # the configured caption describes the figure unless something else differs
+    # The configured caption describes the figure only if the run has no other change.
     caption = settings.figure.caption
     if not caption or experiment.differs and "figure.caption" not in experiment.differs:
         caption = str(parts.figure.get_label() or caption or "")
@@ -82,16 +87,19 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
 
 
 def require_records(experiment: Experiment, frame: pd.DataFrame) -> None:
-    """Raise BadInputError if no cell is recorded."""
+    """Raise BadInputError if the records `frame` of an experiment are empty."""
     if not len(frame):
         raise BadInputError(
-            f"no cell of {experiment.name} is recorded in {experiment.out}; nothing is drawn and "
-            "nothing overwritten: run it first."
+            f"no cell of {experiment.name} is recorded in {experiment.out}, so no file is written; "
+            "run it first."
         )
 
 
 def wide_table(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table for people: rows by problem, n and swept values, columns by estimator."""
+    """Return the table that people read, with one column for each estimator.
+
+    There is one row for each problem, n and combination of swept values.
+    """
     if experiment.settings.arena and not experiment.is_sweep:
         return arena_page.table(experiment, frame)
     shown, settings = select_estimands(experiment, frame), experiment.shown_settings()
@@ -101,10 +109,11 @@ def wide_table(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def mean_rmse(experiment: Experiment) -> float | None:
-    """Return the mean RMSE of the figure's estimand over problems, notions, n and estimators.
+    """Return the RMSE of the figure's estimand, averaged over problems, notions, n and estimators.
 
-    A searching sweeper minimises it. It is infinite if a cell failed or is undefined, as the mean
-    would be over the easier cells. It is None if no truth is known.
+    A Hydra sweeper such as Optuna minimises this number. It is infinite if a cell failed or is
+    undefined, because the average would otherwise run over the easier cells only. It is None if no
+    truth is known.
     """
     frame = select_estimands(experiment, experiment.records())
     estimand = figure_estimands(frame, experiment.settings)[0]
@@ -117,12 +126,12 @@ def mean_rmse(experiment: Experiment) -> float | None:
 
 
 def has_picture(experiment: Experiment) -> bool:
-    """Return True if there is a picture of this result, of whatever records."""
+    """Return True if a figure of this experiment exists, no matter which records it shows."""
     return (experiment.folder / f"{experiment.stem}.png").is_file()
 
 
 def is_drawn(experiment: Experiment, frame: pd.DataFrame) -> bool:
-    """Return True if figure, table and page exist, and the page has the stamp of these records."""
+    """Return True if figure, table and page exist, and show exactly these records."""
     page = experiment.page
     if not all(page.with_suffix(ending).is_file() for ending in (".html", ".png", ".csv")):
         return False
@@ -130,7 +139,7 @@ def is_drawn(experiment: Experiment, frame: pd.DataFrame) -> bool:
 
 
 def select_estimands(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the records of the estimands that `estimand` selects."""
+    """Return the records of the estimands that the setting `estimand` selects."""
     chosen = [str(name) for name in as_list(experiment.settings.estimand)]
     if not chosen:
         return frame
@@ -138,14 +147,17 @@ def select_estimands(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFram
     absent = [name for name in chosen if name not in known]
     if known and absent:
         raise BadInputError(
-            f"estimand is {', '.join(absent)}, which no cell of this run gave; "
-            f"they gave {', '.join(sorted(known))}."
+            f"estimand is {', '.join(absent)}, which no record of this run has; "
+            f"choose among {', '.join(sorted(known))}."
         )
     return frame[frame["estimand"].isin(chosen) | frame["estimand"].isna()]
 
 
 def _keep_other_results(experiment: Experiment) -> list[str]:
-    """Move the results of another configuration in the same folder aside. Returns notes."""
+    """Rename the folder of results if it contains results of another configuration.
+
+    Return a list with a remark about it, or an empty list.
+    """
     content: dict[str, Any] = {
         "identity": experiment.identity,
         "experiment": experiment.settings.experiment,
@@ -159,5 +171,5 @@ def _keep_other_results(experiment: Experiment) -> list[str]:
     if not moved:
         return []
     return [
-        f"{experiment.folder} held the results of another configuration; they are kept in {moved}"
+        f"{experiment.folder} contained results of another configuration; they are now in {moved}"
     ]

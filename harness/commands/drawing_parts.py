@@ -1,4 +1,4 @@
-"""The parts of a result: figure, summary, table, and the paper's numbers against ours."""
+"""Make the figure and tables of an experiment, and compare its numbers with those of the paper."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ from harness.evaluation.selection import label
 from harness.evaluation.sweep_tables import SweepResults
 from harness.figures import plots, ranking_plot, sweep_plots
 
-MOST_CHARACTERS = 200  # of an error in a note
+MOST_CHARACTERS = 200  # length at which an error message in a remark is cut
 
 
 class Parts(NamedTuple):
-    """The parts of a result. `compared` is None if there is no paper to compare with."""
+    """Figure and tables of an experiment.
+
+    figure    the figure
+    summary   one row per problem, notion, n, estimator and estimand
+    wide      table that people read, with one column for each estimator
+    compared  the paper's numbers with ours, or None if there is nothing to compare
+    """
 
     figure: Figure
     summary: pd.DataFrame
@@ -34,11 +40,22 @@ class Parts(NamedTuple):
 def draw_parts(
     experiment: Experiment, frame: pd.DataFrame, shown: pd.DataFrame, notes: list[str]
 ) -> Parts:
-    """Draw the `shown` records of an experiment.
+    """Make the figure and tables of an experiment.
 
-    The module of a paper's item draws its experiment, and the variations that only sample
-    differently. Other variations have the general figure, and are compared with nothing. Sentences
-    for the reader are added to `notes`.
+    Every figure or table of a paper has a module that draws it. This module also draws variations
+    that estimate the same quantities. Other variations get the general figure and are not compared
+    with the paper.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        The experiment.
+    frame : DataFrame
+        All of its records.
+    shown : DataFrame
+        Records of the estimands to show.
+    notes : list of str
+        List to which remarks for the reader are added.
     """
     settings = experiment.shown_settings()
     if experiment.is_sweep:
@@ -64,24 +81,25 @@ def draw_parts(
             raise
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:MOST_CHARACTERS]
         notes.append(
-            f"the drawing of {settings.experiment} does not fit this variation ({reason}); "
-            "the general figure is drawn"
+            f"the figure of {settings.experiment} cannot be drawn for this variation ({reason}); "
+            "the general figure is drawn instead"
         )
         return _overview(shown, settings)
     compared = parts.compared
     if compared is not None and experiment.differs:
         compared = variations.comparable(compared, experiment.differs)
         reasons = compared.loc[compared["verdict"].eq("not reproducible here"), "reason"].unique()
-        notes += [f"not judged against the paper: {r}" for r in reasons if isinstance(r, str) and r]
+        notes += [f"not compared with the paper: {r}" for r in reasons if isinstance(r, str) and r]
     return parts._replace(compared=compared if compared is not None and len(compared) else None)
 
 
 def load_item(paper: str, item: str) -> ModuleType:
-    """Import experiments/<paper>/<item>.py, or <paper>/<item>.py of the user's own package.
+    """Import the module that draws an item of a paper.
 
-    It has render(records, settings) -> Figure and reproduced(records, settings) -> DataFrame. It
-    may have table(records, settings), for page and LaTeX, and summary(records, settings), for the
-    CSV.
+    It is experiments/<paper>/<item>.py, or <paper>/<item>.py of a user's own package. The module
+    has the functions render(records, settings) -> Figure and reproduced(records, settings) ->
+    DataFrame. It may also have table(records, settings), for the page and LaTeX, and
+    summary(records, settings), for the CSV file.
     """
     module = item_module(paper, item)
     try:
@@ -90,8 +108,8 @@ def load_item(paper: str, item: str) -> ModuleType:
         if error.name not in (module, module.rpartition(".")[0]):
             raise
         raise BadInputError(
-            f"there is no module {module} that draws the item {item!r}; put "
-            f"{paper}/{item}.py into the folder that you start calharness in."
+            f"there is no module {module} to draw the item {item!r}; put {paper}/{item}.py into "
+            "the folder in which you start calharness."
         ) from error
 
 
@@ -103,7 +121,10 @@ def _overview(shown: pd.DataFrame, settings: Settings) -> Parts:
 def _compare(
     experiment: Experiment, item: Any, frame: pd.DataFrame, settings: Settings
 ) -> pd.DataFrame:
-    """Return the paper's numbers with ours."""
+    """Return a table that compares the paper's numbers with ours.
+
+    `item` is the module that draws the item of the paper.
+    """
     names = set(frame["estimator"])
     for member in experiment.family:
         names |= set(member.plan.estimators)

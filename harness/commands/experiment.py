@@ -1,6 +1,6 @@
-"""An experiment: its configuration is planned, its cells are computed.
+"""Plan an experiment from its configuration, and compute its cells.
 
-`harness.records.recorded` reads its records, `harness.commands.drawing` draws them.
+`harness.records.recorded` reads the records, and `harness.commands.drawing` draws them.
 """
 
 from __future__ import annotations
@@ -18,26 +18,36 @@ from harness.plan.selection import check_estimands
 from harness.records import reader, stored
 from harness.records.recorded import Recorded
 
-Points = list[tuple[dict[str, Any], Settings]]  # of a sweep: values by path, and settings
+Points = list[tuple[dict[str, Any], Settings]]  # points of a sweep: ({path: value}, settings)
 
 
 @dataclass(frozen=True)
 class Experiment(Recorded):
-    """A configuration that can be planned, computed, and read."""
+    """A run's configuration with its plan, which can be computed and whose records can be read."""
 
     @classmethod
     def of(cls, overrides: list[str], stored_in: Path | None = None) -> Experiment:
-        """Compose overrides, as on the command line, and plan them."""
+        """Return the experiment that overrides describe, as on the command line.
+
+        `stored_in` is explained in `of_settings`.
+        """
         return cls.of_settings(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod
     def of_settings(
         cls, settings: Settings, points: Points | None = None, stored_in: Path | None = None
     ) -> Experiment:
-        """Plan composed settings, or the `points` of a sweep over them.
+        """Return the experiment with these settings, planned.
 
-        A plan may depend on data that is not here. If its records are stored in the folder
-        `stored_in`, the plan is the stored one.
+        Parameters
+        ----------
+        settings : Settings
+            Composed settings.
+        points : list, optional
+            Points of a sweep. By default, they follow from the settings.
+        stored_in : Path, optional
+            Folder of stored records. A plan may depend on data files that are absent on this
+            machine; it is then read from the stored file of the experiment.
         """
         operation = {
             name: getattr(settings, name) for name in variations.OPERATIONAL if name != "experiment"
@@ -66,7 +76,8 @@ class Experiment(Recorded):
         if differs:
             settings = replace(settings, labels=variations.labels(settings, differs))
         if set(settings.estimator) != set((reference or settings).estimator):
-            if "figure.estimators" not in differs:  # the experiment's own choice fits no more
+            # The experiment's own choice of estimators for the figure no longer fits.
+            if "figure.estimators" not in differs:
                 settings = replace(settings, figure=replace(settings.figure, estimators=None))
         if points is None and settings.sweep:
             points = sweeps.points(settings)
@@ -77,7 +88,7 @@ class Experiment(Recorded):
             plan = stored.load_plan(path, settings, lambda: planning.plan(settings))
         else:
             plan = planning.plan(settings)
-        # an experiment may name estimands that only some of its variations have
+        # The file of an experiment may name estimands that only some of its variations have.
         if plan.estimators and (not reference or "figure.estimand" in differs):
             wanted = settings.figure.estimand
             check_estimands("figure.estimand", wanted, plan.estimators)
@@ -86,9 +97,9 @@ class Experiment(Recorded):
         return cls(settings, plan, out_folder(settings.out), differs, configured_points, others)
 
     def compute(self, quiet: bool = False) -> dict[str, Any]:
-        """Compute missing cells and truths, also of the experiments whose records it uses.
+        """Compute the missing cells and truths of all experiments whose records this run uses.
 
-        Returns the counts of `run.execute`, summed, and the first reason of a failure.
+        Return the sums of the counts of `run.execute`, and the reason of the first failed cell.
         """
         counts: dict[str, Any] = {}
         for member in self.family:
@@ -107,10 +118,10 @@ class Experiment(Recorded):
         return counts
 
     def expected_seconds(self, states: pending.States | None = None, past: Any = None) -> float:
-        """Return the expected wall seconds of its own missing cells.
+        """Return the wall-clock seconds that the run's own missing cells are expected to take.
 
-        `states` and `past`: results of `pending.read_states` and `reader.seconds_per_cell`, if they
-        are read already.
+        `states` and `past` are results of `pending.read_states` and `reader.seconds_per_cell`. By
+        default, they are read from the folder of results.
         """
         if not self.plan.cells:
             return 0.0

@@ -1,4 +1,4 @@
-"""Files of predictions in a run: how they were read, and their reliability diagrams."""
+"""Describe the prediction files of a run, and draw their reliability diagrams."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from harness.figures import figure_files, reliability_plot
 from harness.plan.components import Component
 from harness.problems.base import ProblemSpec
 
-MOST_DESCRIBED = 20  # files
+MOST_DESCRIBED = 20  # largest number of files that are described
 
 
 def notes(experiment: Experiment) -> list[str]:
-    """Return sentences on the files of a run: how they were read, and which intervals they have."""
+    """Return lines about the prediction files of a run: how they were read, and their intervals."""
     if experiment.is_paper_item or experiment.settings.ranking:
         return []
     files = list(_files(experiment).values())
@@ -35,23 +35,24 @@ def notes(experiment: Experiment) -> list[str]:
     if bootstraps:
         level, resamples = bootstraps[0].level, bootstraps[0].resamples
         lines.append(
-            f"intervals: {level:.0%}, from {resamples} random halves of the rows, for the limit of "
-            "the estimator as n grows"
+            f"intervals have level {level:.0%}, are computed from {resamples} random halves of the "
+            "rows, and are for the limit of the estimator as n grows"
         )
     with_intervals = {estimator.id for estimator in wrapped}
     costly = [name for name, e in estimators.items() if e.id not in with_intervals]
     if files and costly and experiment.settings.bootstrap is None:
         lines.append(
-            f"no bootstrap of {', '.join(costly)} by default, as it would take minutes; "
-            "bootstrap=200 asks for it"
+            f"no intervals for {', '.join(costly)}, because a bootstrap would take minutes; "
+            "bootstrap=200 computes them"
         )
     return lines
 
 
 def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]:
-    """Draw a reliability diagram for each file of a run. Yields (title, caption, files).
+    """Draw a reliability diagram for each prediction file of a run.
 
-    There is none for a paper's item or a ranking.
+    Yield (title, caption, paths of the written files). Experiments of papers and rankings have no
+    such diagrams.
     """
     shown, settings = experiment.settings.reliability, experiment.shown_settings()
     if shown == "none" or experiment.paper or settings.ranking:
@@ -79,7 +80,7 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
 
 
 def _files(experiment: Experiment) -> dict[str, Component]:
-    """Return the problems of the run whose samples are rows of a file."""
+    """Return {name: problem} of the problems in the run whose samples are rows of a file."""
     return {
         name: problem
         for name, problem in experiment.plan.problems.items()

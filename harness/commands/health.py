@@ -1,4 +1,4 @@
-"""Health of a results folder: the content of its records, and their defects."""
+"""Summarise the records of a results folder, and find defects in them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from harness.errors import BadInputError
 from harness.records import compaction, parts, reader, truths
 
 STATUSES = ("ok", "skipped", "undefined", "failed", "interrupted")
-MOST_RUNS = 5  # that `status` shows
+MOST_RUNS = 5  # number of runs that `calharness status` shows
 
 
 def status_text(out: Path) -> str:
-    """Return a table of cells by estimator and status, and the latest runs."""
+    """Return the text of `calharness status`: cells by estimator and status, and latest runs."""
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for estimator, status, count in reader.status_counts(out):
         counts[estimator][status] = count
-    lines = [f"{buckets.location(out)}: {len(parts.part_files(out)):,} parts"]
+    lines = [f"{buckets.location(out)}: {len(parts.part_files(out)):,} files of records"]
     if counts:
         rows = [
             (name, *(row.get(status, 0) for status in STATUSES)) for name, row in counts.items()
@@ -48,26 +48,28 @@ def status_text(out: Path) -> str:
 def examine(
     out: Path, overrides: list[str] | None = None, compact: bool = False, repair: bool = False
 ) -> tuple[str, int]:
-    """Examine a results folder.
+    """Search a results folder for defects.
+
+    Defects are broken parts (files of records), files of killed processes, cells with several or
+    differing records, records without provenance, and unreadable truths.
 
     Parameters
     ----------
     out : Path
-        The folder.
+        The results folder.
     overrides : list of str, optional
-        An experiment, whose missing cells are counted.
+        Overrides of a run, whose missing cells are counted.
     compact : bool
-        Join the readable parts into one.
+        Join all readable parts into one.
     repair : bool
-        First move unreadable parts and truths into <out>/broken, with a note.
+        First move unreadable parts and truths to <out>/broken.
 
     Returns
     -------
     text : str
-        Broken parts, leftovers of killed writers, cells recorded twice or with different values,
-        records without provenance, unreadable truths.
+        One line for each defect, and the number of problems.
     problems : int
-        Number of problems.
+        Number of problems. Harmless defects do not count.
     """
     lines = list(_misplaced_files(out))
     if repair:
@@ -79,8 +81,8 @@ def examine(
         lines += _missing_cells(out, overrides)
     if compact:
         before, rows = compaction.compact(out)
-        joined = f"compacted {before} parts into one of {rows:,} rows"
-        lines.append(("", joined if rows else "nothing to compact"))
+        joined = f"joined {before} parts into one part of {rows:,} rows"
+        lines.append(("", joined if rows else "there is only one part, so nothing to join"))
     problems = sum(kind == "PROBLEM" for kind, _ in lines)
     lines.append(("", format_count(problems, "problem")))
     texts = [f"  {kind:<9}{text}" if kind else f"  {text}" for kind, text in lines]
@@ -91,11 +93,11 @@ def _misplaced_files(out: Path) -> Iterator[Line]:
     for name in ("records", "truths", "runs"):
         path = out / name
         if os.path.lexists(path) and not path.is_dir():
-            yield "PROBLEM", f"{path} is no folder; move it away, the next run makes one"
+            yield "PROBLEM", f"{path} is not a folder; move it away, and the next run creates one"
 
 
 def _broken_truths(out: Path) -> Iterator[tuple[str, str]]:
-    """Yield (name, reason) of unreadable truths."""
+    """Yield (name, reason) for each file of truths that cannot be used."""
     for name in buckets.names(out, "truths"):
         try:
             truths.read_truths(out, Path(name).stem)
@@ -104,7 +106,7 @@ def _broken_truths(out: Path) -> Iterator[tuple[str, str]]:
 
 
 def _repair(out: Path) -> list[str]:
-    """Move unreadable parts and truths aside. Returns a note on each."""
+    """Move unreadable parts and truths to <out>/broken. Return one line about each."""
     broken = list(_broken_truths(out))
     for path in parts.part_files(out):
         reason = parts.broken_reason(path)
@@ -116,7 +118,7 @@ def _repair(out: Path) -> list[str]:
         target.parent.mkdir(exist_ok=True)
         try:
             buckets.set_aside(out, name, target)
-        except FileNotFoundError:  # joined with other parts meanwhile
+        except FileNotFoundError:  # another process has joined the part with others
             continue
         short = reason.removeprefix(f"{buckets.location(out)}/{name} ").partition(";")[0]
         notes.append(f"{buckets.location(out)}/{name} to {target}: {short}")

@@ -1,4 +1,4 @@
-"""The record parts of a results folder, examined by `calharness doctor`."""
+"""Search the parts (files of records) of a results folder for defects, for `calharness doctor`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from harness.common import buckets
 from harness.errors import BadInputError
 from harness.records import parts, reader
 
-MOST_CONTRADICTIONS = 10  # that are named
-Line = tuple[str, str]  # ("PROBLEM", "note" or "", sentence)
+MOST_CONTRADICTIONS = 10  # number of cells with differing records that are listed
+Line = tuple[str, str]  # (kind, sentence), where the kind is "PROBLEM", "note" or ""
 
-# Cells that are recorded more than once, and the extremes of their values since the last refresh.
+# Query for cells with more than one record: the smallest and largest value of each cell, and their
+# difference. Records from before the last run with refresh=true do not count.
 DUPLICATES = """
     with fine as (
       select *, max(written) filter ({refreshed}) over (partition by key) since
@@ -32,9 +33,9 @@ DUPLICATES = """
 
 
 def examine_parts(out: Path) -> tuple[list[Line], bool]:
-    """Return lines on the parts of a folder, and True if any cannot be read.
+    """Return lines about the parts of a folder, and True if a part cannot be read.
 
-    A run may join parts meanwhile. If parts disappear, look again.
+    If parts disappear because a run joins them, they are examined again.
     """
     deadline = time.monotonic() + parts.RACE_SECONDS
     while True:
@@ -54,8 +55,8 @@ def _examine_files(out: Path, files: list[Path]) -> tuple[list[Line], bool]:
     lines = [
         (
             "PROBLEM",
-            f"{buckets.display_name(path)} cannot be read ({reason}); "
-            "`calharness doctor --repair` moves it aside to compute its cells again",
+            f"{buckets.display_name(path)} cannot be read ({reason}); `calharness doctor --repair` "
+            "moves it aside, and the next run computes its cells again",
         )
         for path, reason in broken.items()
     ]
@@ -65,8 +66,8 @@ def _examine_files(out: Path, files: list[Path]) -> tuple[list[Line], bool]:
         lines.append(
             (
                 "note",
-                f"{path.name} is left from a killed writer; it holds no finished cell and can be "
-                "deleted",
+                f"{path.name} was left by a process that was killed; it contains no finished cell "
+                "and can be deleted",
             )
         )
     if readable:
@@ -75,24 +76,24 @@ def _examine_files(out: Path, files: list[Path]) -> tuple[list[Line], bool]:
 
 
 def _compare_records(out: Path, files: list[Path]) -> Iterator[Line]:
-    """Yield lines on cells with several records, and on runs without provenance."""
+    """Yield lines about cells with several records, and about runs without provenance."""
     runs = {Path(name).stem: read_run(out, name) for name in buckets.names(out, "runs")}
-    # records of before a run with refresh=true may differ, and are no longer used
+    # Records from before a run with refresh=true may differ, but they are no longer used.
     refreshes = [name for name, run in runs.items() if run and run["config"].get("refresh") is True]
     refreshed = " or ".join(f"run_id = {reader.quoted(name)}" for name in refreshes) or "false"
     duplicates = reader.query(files, DUPLICATES.format(refreshed=refreshed))
     if duplicates:
         yield (
             "note",
-            f"{len(duplicates):,} cells are recorded more than once (two writers, a retry, or "
-            "refresh=true); the best, then latest, record of each is used",
+            f"{len(duplicates):,} cells have more than one record (two runs at once, a repetition, "
+            "or refresh=true); the best record counts, and the latest of equally good ones",
         )
     contradictions = [row for row in duplicates if (row[-1] or 0) > 0]
     for key, estimator, low, high, _ in contradictions[:MOST_CONTRADICTIONS]:
         yield (
             "PROBLEM",
-            f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}; equal seeds "
-            "should give equal values: run it again with refresh=true; the latest record counts",
+            f"cell {key} ({estimator}) has records that differ, {low!r} and {high!r}, although "
+            "equal seeds should give equal values; run it again with refresh=true",
         )
     more = len(contradictions) - MOST_CONTRADICTIONS
     if more > 0:
@@ -103,7 +104,7 @@ def _compare_records(out: Path, files: list[Path]) -> Iterator[Line]:
 
 
 def read_run(out: Path, name: str) -> dict[str, Any] | None:
-    """Return the content of runs/<name>.json, None if it is unreadable or describes no run."""
+    """Return the content of the file `name` of a run, or None if it does not describe a run."""
     try:
         run = json.loads(buckets.read(out, name))
         complete = isinstance(run["config"], dict) and "todo" in run["cells"]

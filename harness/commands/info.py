@@ -1,4 +1,4 @@
-"""`calharness info`: the description of an id."""
+"""`calharness info`: describe an id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="ID", autocompletion=completion.any_id, help="An id, or module.Class."
+            metavar="ID",
+            autocompletion=completion.any_id,
+            help="An id, or module.Class for a class of your own.",
         ),
     ],
 ) -> int:
@@ -21,9 +23,9 @@ def command(
 
     \b
     calharness info kde              docstring, every parameter with its default, notions, estimands
-    calharness info beta_wavy        and its true calibration errors
-    calharness info berta2026_fig1   problems, estimators, number of cells, files it needs
-    calharness info my_module.Mine   an own class
+    calharness info beta_wavy        the same for a problem, and its true calibration errors
+    calharness info berta2026_fig1   problems, estimators, number of cells, needed files
+    calharness info my_module.Mine   a class of your own
     """
     from harness.commands import description
 

@@ -1,4 +1,4 @@
-"""`calharness judge`: judge the calibration of models from files of their predictions."""
+"""`calharness judge`: judge the calibration of models from their prediction files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class JudgeCommand(Command):
-    """`judge`, whose options --json and --fail-above take a varying number of values."""
+    """Command whose options --json and --fail-above take a varying number of values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Check that every option has one value, then parse the arguments."""
+        """Give every option exactly one value, then parse the arguments."""
         return super().parse_args(ctx, one_value_each(args))
 
 
@@ -30,31 +30,34 @@ def command(
         typer.Argument(
             metavar="FILE|NAME=VALUE",
             show_default=False,
-            help=f"Files of predictions, and how they are read: {'= '.join(READER)}=",
+            help=f"Prediction files, and options for reading them: {'= '.join(READER)}=",
         ),
     ] = None,
     html: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Write the page: one file that needs nothing else."),
+        typer.Option(metavar="FILE", help="Write a page with pictures: one self-contained file."),
     ] = None,
     json: Annotated[
         str | None,
         typer.Option(
-            metavar="[FILE.json]", help="Write the values, to a file or in place of the text."
+            metavar="[FILE.json]",
+            help="Write all numbers as JSON to a file. Without a file, print them instead of text.",
         ),
     ] = None,
     fail_above: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=X...", help="Exit status 1 if a number is above X.", show_default=False
+            metavar="NAME=X...",
+            help="Exit with status 1 if the number NAME is above X.",
+            show_default=False,
         ),
     ] = None,
     save_calibrator: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write the recalibration map that gained most. "
-            "Use it by map = harness.judging.saved.load(FILE), then q = map(p).",
+            help="Write the recalibration map that improves the loss most. "
+            "To use it: map = harness.judging.saved.load(FILE), then q = map(p).",
         ),
     ] = None,
     level: Annotated[
@@ -64,7 +67,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Also judge the rows of each value of a column.",
+            help="Also judge the rows with each value of this column separately.",
             show_default=False,
         ),
     ] = None,
@@ -75,16 +78,17 @@ def command(
     \b
     calharness judge preds.csv
     calharness judge preds.csv --html report.html labels=truth     with pictures
-    calharness judge new.npz old.npz                               which is better, on the same rows
+    calharness judge new.npz old.npz                               which model is better?
     calharness judge preds.csv --fail-above top_label.l1.high=0.05 log_loss.gain.low=0.01
 
-    A file is a .csv, .tsv, .npz or .parquet with probabilities or logits of every class (or P(class
-    1) alone) and labels. `calharness info predictions` says which names and forms are understood.
-    A file that judge did not make is never overwritten.
+    A prediction file is a .csv, .tsv, .npz or .parquet file. It contains labels, and probabilities
+    or logits of all classes (with two classes, P(class 1) is enough). `calharness info predictions`
+    explains the names and forms of columns. Two files must predict the same rows. judge only
+    overwrites files that it has written itself.
 
-    Names of numbers for --fail-above; --json lists all under "numbers", its schema is in
-    harness/judging/as_json.py. END is value, low or high, and NOTION one of binary (two classes),
-    top_label, classwise, canonical:
+    The names of numbers for --fail-above follow. --json lists all of them under "numbers"; its
+    schema is in harness/judging/as_json.py. END is value, low or high. NOTION is binary (two
+    classes), top_label, classwise or canonical:
 
     \b
     NOTION.ESTIMAND.END (top_label.l1.high)   NOTION.l1.certified.low|high
@@ -93,8 +97,8 @@ def command(
     log_loss.gain.METHOD.END   the same of brier   worst_class.l1.END   class.NAME.l1.END
     group.COLUMN.VALUE.gap.END   difference.QUANTITY.END   SECOND:top_label.l1.high
 
-    Exit status: 0 fine, 1 a number is above its limit (or no map gained, so that none is saved),
-    2 wrong input, 130 interrupted.
+    Exit status: 0 success, 1 a number is above its limit (or no map improves the loss, so that none
+    is saved), 2 wrong input, 130 interrupted.
     """
     from harness.commands import judge_outputs
     from harness.judging import terminal, thresholds
@@ -102,7 +106,7 @@ def command(
     from harness.judging.judge import judge_data
 
     if not 0.5 <= level < 1.0:
-        raise BadInputError(f"--level is {level}; a number in [0.5, 1) is needed, such as 0.95.")
+        raise BadInputError(f"--level is {level}; give a number in [0.5, 1), such as 0.95.")
     files, reader = files_and_reader(words or [])
     limits = [thresholds.parse(text) for text in fail_above or []]
     options = {"page": html, "JSON": json, "map": save_calibrator}
@@ -110,12 +114,15 @@ def command(
     judge_outputs.check(outputs)
 
     def show(lines: Sequence[str]) -> None:
-        """Print lines, unless the output is JSON."""
+        """Print lines, unless JSON is printed instead of text."""
         if json != STDOUT and lines:
             print(*lines, sep="\n", flush=True)
 
     def show_answer(question: str, answer: Any, model: Judged) -> None:
-        """Print the answer about the first file, or the reason (a text) why there is none."""
+        """Print an answer about the first file. A text instead of an answer is the reason for that.
+
+        Answers about other files are not printed.
+        """
         if model.name == first.name:
             show(terminal.answer_lines(question, answer))
 

@@ -1,4 +1,4 @@
-"""The arguments of `calharness judge`."""
+"""Parse the arguments of `calharness judge`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ READER = (
 
 
 def one_value_each(arguments: list[str]) -> list[str]:
-    """Return the arguments with one value for each --json and --fail-above, as typer needs them.
+    """Return the arguments, changed so that each --json and --fail-above has exactly one value.
+
+    typer cannot parse options with a varying number of values.
 
     >>> one_value_each(["p.csv", "--json", "--fail-above", "brier.value=1", "log_loss.value=2"])
     ['p.csv', '--json=-', '--fail-above=brier.value=1', '--fail-above=log_loss.value=2']
@@ -46,7 +48,7 @@ def one_value_each(arguments: list[str]) -> list[str]:
 
 
 def _is_threshold(word: str) -> bool:
-    """Return True for NAME=NUMBER, unless NAME is an option of the reader or the word a file."""
+    """Return True if a word is NAME=NUMBER, and is neither a file nor an option in READER."""
     name, _, limit = word.rpartition("=")
     try:
         float(limit)
@@ -56,12 +58,14 @@ def _is_threshold(word: str) -> bool:
 
 
 def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Split words into files and settings NAME=VALUE of their reader. Values are read as YAML.
+    """Split words into prediction files and options NAME=VALUE for reading them.
+
+    Values are parsed as YAML.
 
     Raises
     ------
     BadInputError
-        If a word with an equals sign is neither a file nor a setting, or there is no file.
+        If NAME is not an option, or if there is no file.
 
     Examples
     --------
@@ -77,14 +81,14 @@ def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, A
         if name not in READER:
             raise BadInputError(
                 f"judge has no option {name!r}{guess(name, READER)}; "
-                f"of a file of predictions it takes {', '.join(READER)}."
+                f"the options for prediction files are {', '.join(READER)}."
             )
         try:
             reader[name] = yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise BadInputError(
-                f"{word!r} cannot be read; give NAME=VALUE, a list as NAME=[A,B]."
+                f"{word!r} cannot be read; write a value as NAME=VALUE and a list as NAME=[A,B]."
             ) from error
     if not files:
-        raise BadInputError("judge takes a file of predictions (.csv, .npz, .parquet); found none.")
+        raise BadInputError("judge was given no prediction file; give a .csv, .npz or .parquet.")
     return tuple(files), reader

@@ -1,4 +1,4 @@
-"""The files that `calharness judge` writes. It overwrites no other files."""
+"""Write the files of `calharness judge`. Files that it has not written itself stay unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.judging import page, saved
 from harness.judging.as_json import SCHEMA
 from harness.judging.judgement import Judgement
 
-# A text near the beginning of each kind of file.
+# {kind of file: text near its beginning, by which judge recognises its own files}
 MARKS = {
     "page": page.MARK,
     "JSON": f'"schema": "{SCHEMA}"',
@@ -22,20 +22,26 @@ MARKS = {
 
 
 def check(paths: Mapping[str, str]) -> None:
-    """Raise BadInputError if a file, path by kind, cannot be written or judge did not make it."""
+    """Raise BadInputError if a file cannot be written, or is not one that judge has written.
+
+    `paths` is {kind: path}.
+    """
     names = list(paths.values())
     for path in names:
         if names.count(path) > 1:
-            raise BadInputError(f"{path} is named for two outputs; give each its own name.")
+            raise BadInputError(f"{path} is given for two outputs; give each its own file.")
     for kind, path in paths.items():
         folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise BadInputError(f"{path} cannot be written: {folder} is no folder to write to.")
+            raise BadInputError(
+                f"{path} cannot be written, because {folder} is not a writable folder; give "
+                "another path."
+            )
         page.refuse_other_files(path, MARKS[kind], kind)
 
 
 def write(judgement: Judgement, paths: Mapping[str, str]) -> list[str]:
-    """Write the files, path by kind. Return a line about each."""
+    """Write the files {kind: path} of a judgement. Return one line about each."""
     lines = []
     for kind, path in paths.items():
         line = f"  {kind:<6}{path}"

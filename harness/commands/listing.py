@@ -1,4 +1,4 @@
-"""`calharness list`: ids with a line of description each."""
+"""`calharness list`: print ids, each with one line of description."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def command(
         typer.Argument(
             metavar="NAMES|WORD|KEY=VALUE",
             show_default=False,
-            help=f"One of {', '.join(NAMES)}, {PAPERS}; then words and properties as filters.",
+            help=f"One of {', '.join(NAMES)}, {PAPERS}; then words or KEY=VALUE as filters.",
             autocompletion=lambda incomplete: [*NAMES, PAPERS],
         ),
     ] = None,
@@ -27,22 +27,22 @@ def command(
         bool,
         typer.Option(
             "--all",
-            help="Also variants of papers (their ids end in the paper's) and legacy streams.",
+            help="Also list variants of papers: ids that end in the id of a paper or in _legacy.",
         ),
     ] = False,
 ) -> int:
-    """Print ids, a line on each, or the papers with their items.
+    """Print ids with one line about each, or papers with their items.
 
     \b
-    calharness list                                      counts of each kind
-    calharness list estimators kernel notion=canonical   with the word in id or description, and
-                                                         with this notion
+    calharness list                                      number of ids of each kind
+    calharness list estimators kernel notion=canonical   ids with this word (in the id or its
+                                                         description) and this notion
     calharness list experiments paper=berta2026 --all
     calharness list papers gruber2025 twin               how items were run, verdicts by source,
                                                          what is missing, their pages
 
-    A listed id matches all words and properties: notion= (problems, estimators), estimand=
-    (estimators), problem= and estimator= (experiments that use it), paper=.
+    Filters KEY=VALUE are notion= (problems, estimators), estimand= (estimators), problem= and
+    estimator= (experiments that use it), and paper=. An id is listed if all filters match.
     """
     from harness.commands import listing_ids, listing_papers
 
@@ -57,6 +57,6 @@ def command(
     else:
         allowed = [*NAMES, PAPERS]
         raise BadInputError(
-            f"list is given {kind!r}{guess(kind, allowed)}; it takes one of {', '.join(allowed)}."
+            f"there is no list of {kind!r}{guess(kind, allowed)}; give one of {', '.join(allowed)}."
         )
     return 0

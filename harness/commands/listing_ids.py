@@ -1,4 +1,4 @@
-"""`calharness list` of problems, estimators, experiments or calibrators."""
+"""Print ids of problems, estimators, experiments or calibrators, for `calharness list`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.problems.base import ProblemSpec, list_members
 
 
 def print_counts(names: Mapping[str, str]) -> None:
-    """Print the number of ids of each kind; `names` has the groups by kind."""
+    """Print the number of ids of each kind. `names` is {plural noun of the kind: group}."""
     rows = []
     for kind, group in names.items():
         listed, variants = catalogue.counts(group)
@@ -35,17 +35,18 @@ def print_counts(names: Mapping[str, str]) -> None:
 
 
 def print_ids(group: str, filters: list[str], everything: bool) -> None:
-    """Print a line for each id that all filters match, cut to the width of the terminal.
+    """Print one line for each id that matches all filters, cut to the width of the terminal.
 
-    Raises BadInputError if there is none, or a filter is wrong.
+    `everything` includes variants of papers. Raise BadInputError if no id matches, or if a filter
+    is wrong.
     """
-    filters.sort(key=lambda text: "=" in text)  # words first, as properties are slow to read
+    filters.sort(key=lambda text: "=" in text)  # words first, because properties are slow to read
     ids = [n for n in catalogue.all_ids(group) if all(_matches(group, n, text) for text in filters)]
     if not ids:
         raise BadInputError(
             f"no {group} matches {' '.join(filters)}; `calharness list {group}s --all` shows all."
         )
-    # a variant is shown if it is asked for by its ending
+    # A variant is also shown if a filter contains its ending.
     names = [n for n in ids if everything or catalogue.variant(n) in " ".join(filters)]
     indent = max(map(len, names), default=0) + 2
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -61,21 +62,27 @@ def print_ids(group: str, filters: list[str], everything: bool) -> None:
 
 
 def _matches(group: str, name: str, text: str) -> bool:
-    """Return True if an id has a word, or a property KEY=VALUE. Raises BadInputError if wrong."""
+    """Return True if an id matches a filter: a word in its description, or KEY=VALUE.
+
+    Raise BadInputError if the group has no such KEY.
+    """
     key, equals, value = text.partition("=")
     if not equals:
         return text.lower() in f"{name} {catalogue.describe(group, name)}".lower()
     properties = PROPERTIES[group]
     if key not in properties:
         raise BadInputError(
-            f"{group}s are not listed by {key!r}{guess(key, list(properties))}; "
+            f"{group}s cannot be filtered by {key!r}{guess(key, list(properties))}; "
             f"allowed are {', '.join(properties)}."
         )
     return value in properties[key](name)
 
 
 def _papers(group: str, name: str) -> list[str]:
-    """Return the papers that have an id as a variant, or that its docstring cites."""
+    """Return the ids of the papers that an id belongs to.
+
+    These are papers whose id occurs in the id itself, in its class path, or in its docstring.
+    """
     target = f"harness.calibrators.{name}"
     if group != "calibrator":
         target = catalogue.config(group, name)["_target_"]
@@ -84,7 +91,7 @@ def _papers(group: str, name: str) -> list[str]:
 
 
 def _chosen(group: str, experiment: str) -> list[str]:
-    """Return the problems or estimators that an experiment names in its defaults."""
+    """Return the problems or estimators that the file of an experiment chooses."""
     for entry in catalogue.config("experiment", experiment).get("defaults", []):
         if f"override /{group}" in entry:
             return as_list(entry[f"override /{group}"])
@@ -92,7 +99,10 @@ def _chosen(group: str, experiment: str) -> list[str]:
 
 
 def _notions_of_problem(name: str) -> tuple[str, ...]:
-    """Return the notions of a problem or of a family's first one, () without its file."""
+    """Return the notions of a problem. For a family, return those of its first member.
+
+    Return () if the file of the problem is absent.
+    """
     problem = load("problem", name, {})
     try:
         members = list_members(problem)
@@ -101,7 +111,7 @@ def _notions_of_problem(name: str) -> tuple[str, ...]:
         return ()
 
 
-# By group and key of a filter KEY=VALUE: a function from an id to its values.
+# {group: {KEY of a filter KEY=VALUE: function from an id to its values}}
 PROPERTIES: dict[str, dict[str, Callable[[str], Collection[str]]]] = {
     "problem": {"notion": _notions_of_problem, "paper": partial(_papers, "problem")},
     "estimator": {

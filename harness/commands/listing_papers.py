@@ -1,4 +1,4 @@
-"""`calharness list papers`: the papers, their items, and the verdicts."""
+"""Print papers with their items and the verdicts on them, for `calharness list papers`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from harness.evaluation.papers import Item, Paper
 
 
 def print_papers(words: list[str]) -> None:
-    """Print every paper with the items whose texts have all the words.
+    """Print the items of papers whose descriptions contain all words.
 
-    Raises BadInputError if there is no such item.
+    Raise BadInputError if there is no such item.
     """
     folder = out_folder(None)
     blocks = []
@@ -48,7 +48,7 @@ def _has_words(paper: Paper, item: Item, words: list[str]) -> bool:
 
 
 def _describe(paper: Paper, item: Item, rows: Any, folder: Path) -> Iterator[str]:
-    """Yield the content of an item, how it was run, its verdicts, missing parts, and its page."""
+    """Yield lines about an item of a paper: content, how it was run, verdicts, gaps and page."""
     yield item.about
     yield f"run: {item.how}"
     if rows is not None:
@@ -65,7 +65,10 @@ def _describe(paper: Paper, item: Item, rows: Any, folder: Path) -> Iterator[str
 
 
 def _wrap(head: str, texts: Iterable[str], indent: str) -> list[str]:
-    """Return the head and the texts below it, wrapped to the width of the terminal if any."""
+    """Return a head line and the texts below it, wrapped to the width of the terminal.
+
+    If the output is not a terminal, lines are not wrapped.
+    """
     width = max(shutil.get_terminal_size().columns, 30) if sys.stdout.isatty() else 10**6
     wrapper = textwrap.TextWrapper(
         width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False

@@ -1,7 +1,8 @@
-"""Hydra's multirun: `-m` over experiments, shards, choices and parameters.
+"""Run several Hydra jobs (`-m`) over experiments, shards, components and parameters.
 
-Each Hydra job computes its own cells. When the last job has ended, the process that was called
-draws the results from the records: one result per experiment, a sweep if parameters were swept.
+Each job computes its own cells. When the last job has ended, the main process draws the results
+from the records. There is one result for each experiment. If parameters were swept, the result is
+a sweep.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from harness.configure.options import ids
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 
-SHARDING = ("shard", "shards")  # jobs that differ in these compute parts of one result
-OPERATION = ("jobs", "engine", "address", "on_error", "refresh")  # they change no cell
+SHARDING = ("shard", "shards")  # options by which jobs compute different parts of one result
+OPERATION = ("jobs", "engine", "address", "on_error", "refresh")  # options that change no cell
 COMPONENTS = ("problem", "estimator")
 
-current: Multirun | None = None  # the multirun of this process, while it runs
+current: Multirun | None = None  # multirun that is in progress in this process
 
 
 class Multirun:
-    """A multirun, and the results of its jobs together.
+    """State of a multirun: its jobs, and the results that are drawn at its end.
 
-    A sweeper that searches chooses its jobs one after the other. Their result is one sweep over the
-    values that it tried. Other multiruns have `experiments`, planned before the first job starts.
+    Hydra's basic sweeper runs all combinations of values. The results, `experiments`, are planned
+    before the first job starts. A searching sweeper such as Optuna chooses values one job after the
+    other. Its result is one sweep over all values that it has tried.
     """
 
     def __init__(self, overrides: list[str]):
@@ -48,19 +50,22 @@ class Multirun:
         self.status = 0
 
     def job_name(self, number: int, overrides: list[str]) -> str:
-        """Return a name such as 'job 2 of 4 (estimator.binned15.bins=10)'."""
+        """Return a name for a job, such as 'job 2 of 4 (estimator.binned15.bins=10)'.
+
+        `number` is counted from 0, and `overrides` are those of the job.
+        """
         total = "" if self.searches else f" of {self.jobs}"
         return f"job {number + 1}{total} ({', '.join(self._swept(overrides))})"
 
     def note(self, settings: Settings, overrides: list[str], status: int) -> None:
-        """Note a job that has ended."""
+        """Store the settings and the exit status of a job that has ended."""
         self.status = max(self.status, status)
         if self.searches:
             values = {text.partition("=")[0]: _value(text) for text in self._swept(overrides)}
             self.tried.setdefault(json.dumps(values, default=str), (values, settings))
 
     def draw(self, draw: Callable[[Experiment], int]) -> int:
-        """Draw all results. Returns the exit status of the multirun."""
+        """Call `draw` for each result, and return the exit status of the multirun."""
         if self.tried:
             points = list(self.tried.values())
             self.experiments = [Experiment.of_settings(points[0][1], points)]
@@ -70,25 +75,28 @@ class Multirun:
         return [text.lstrip("+") for text in overrides if text not in self.constant]
 
 
-def experiments_of(arguments: list[str]) -> list[Experiment]:
-    """Return the experiments of a command line: one, or with -m the results of its jobs."""
+def plan_experiments(arguments: list[str]) -> list[Experiment]:
+    """Return the experiments that a command line describes, planned.
+
+    Without -m it is one experiment. With -m they are the results of all jobs together.
+    """
     words = replace_config_dir(arguments)
     overrides = [text for text in words if text not in ("-m", "--multirun")]
     return results(overrides) if len(overrides) < len(words) else [Experiment.of(overrides)]
 
 
 def results(overrides: list[str]) -> list[Experiment]:
-    """Plan the results of `-m overrides`: for each experiment its run or its sweep.
+    """Return the results that a multirun with these overrides has, one for each experiment.
 
-    Values of n, notion and reps, problems, estimators and shards are joined into one run. Values of
-    other parameters are the points of a sweep.
+    Several values of n, notion, reps, problem, estimator and shard are joined into one run. Several
+    values of other parameters become the points of a sweep.
     """
     constant, swept = parse(overrides)
     names = swept.pop("experiment", [None])
     groups = {name: swept.pop(name) for name in COMPONENTS if name in swept}
     sharding = [f"{name}={swept[name][-1]}" for name in SHARDING if name in swept]
     if sharding:
-        compose([*constant, *sharding])  # refuses a shard out of range
+        compose([*constant, *sharding])  # raises an error if a shard is out of range
         constant = [text for text in constant if text.partition("=")[0] not in SHARDING]
     values = {
         key.lstrip("+"): [_value(f"{key}={text}") for text in texts]
@@ -117,14 +125,16 @@ def results(overrides: list[str]) -> list[Experiment]:
 
 
 def parse(overrides: list[str], searches: bool = False) -> tuple[list[str], dict[str, list[str]]]:
-    """Split the overrides of a multirun.
+    """Split the overrides of a multirun into constant and swept ones.
+
+    `searches` is True if a searching sweeper chooses the values.
 
     Returns
     -------
     constant : list of str
-        Overrides that are the same in all jobs, without Hydra's own.
+        Overrides that are the same in all jobs. Hydra's own settings are left out.
     swept : dict
-        The texts of the values of the others, by name. Empty if a sweeper `searches` for values.
+        {name: texts of its values} of all other overrides. Empty with a searching sweeper.
     """
     constant, swept = [], {}
     with hydra_mistakes(overrides):
@@ -139,10 +149,11 @@ def parse(overrides: list[str], searches: bool = False) -> tuple[list[str], dict
 
 
 def _texts(override: Any, text: str) -> Iterator[str]:
-    """Yield the values of a swept override. A glob of ids is expanded."""
+    """Yield the values of a swept override as texts. A glob is replaced by the matching ids."""
     if not override.is_discrete_sweep():
         raise BadInputError(
-            f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values, 1,2,5."
+            f"{text} is an interval, which Hydra's basic sweeper cannot sweep; give values such as "
+            "1,2,5."
         )
     group = override.get_key_element()
     if group not in (*COMPONENTS, "experiment") or "glob(" not in text:
@@ -150,12 +161,14 @@ def _texts(override: Any, text: str) -> Iterator[str]:
         return
     matches = override.value().filter(ids(group))
     if not matches:
-        raise BadInputError(f"no {group} matches {text.partition('=')[2]}.")
+        raise BadInputError(
+            f"no {group} matches {text.partition('=')[2]}; `calharness list {group}s` shows all."
+        )
     yield from matches
 
 
 def _join(name: str, values: list[Any]) -> Any:
-    """Return the value of n, notion or reps that covers all swept values."""
+    """Return one value of n, notion or reps that includes all swept values."""
     if name == "reps" and all(isinstance(value, int) for value in values):
         return max(values)
     lists = [
@@ -173,7 +186,7 @@ def _choices(groups: Mapping[str, list[str]]) -> list[list[str]]:
 
 
 def _value(override: str) -> Any:
-    """Return the value of an override NAME=VALUE as plain Python."""
+    """Return the value of an override NAME=VALUE as a plain Python object."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, QuotedString):

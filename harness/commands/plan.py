@@ -1,4 +1,4 @@
-"""`calharness plan`: the cells that a run would compute, and their expected time."""
+"""`calharness plan`: print the cells that a run would compute, and their expected time."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ from harness.commands.base import Overrides, short_path
 
 
 def command(overrides: Overrides = None) -> int:
-    """Print what a run would compute, and how long it would take.
-
-    Nothing is run.
+    """Print which cells a run would compute, and how long it would take. Nothing is computed.
 
     \b
     calharness plan experiment=arena
     calharness plan experiment=arena 'n=[200,1000]' reps=5 jobs=2
 
-    Takes the overrides of a run (`calharness help run`).
+    The overrides are those of a run (`calharness help run`).
     """
     from harness.commands import multirun, plan_table
 
-    for experiment in multirun.experiments_of(overrides or []):
+    for experiment in multirun.plan_experiments(overrides or []):
         folders = short_path(experiment.out), short_path(experiment.folder)
         print(f"{experiment.name} in {folders[0]}, results in {folders[1]}")
         for member in experiment.family:
             if experiment.others and member.plan.cells:
                 is_own = member is experiment
-                print("its own cells:" if is_own else f"cells of {member.name}, used here:")
+                name = experiment.name if is_own else member.name
+                print(f"cells of {name}:" if is_own else f"cells of {name}, which are used too:")
             if member.plan.cells:
                 print(plan_table.describe(member.plan, member.out))
             for source in member.sources:
-                print(f"records from outside: {source.described()}")
+                print(f"records from files: {source.described()}")
     return 0

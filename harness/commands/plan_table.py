@@ -1,4 +1,4 @@
-"""The table of a plan: cells by estimator, reasons of skips, expected time."""
+"""Describe a plan as text: cells by estimator, reasons of skipped cells, and expected time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from harness.plan.plan import Plan
 
 
 def describe(plan: Plan, out: Path) -> str:
-    """Describe a plan.
+    """Return a description of a plan whose records are in the folder `out`.
 
-    Returns a table of the cells by estimator (to do, done, skipped), the reasons of the skips, and
-    a line with the totals and the expected time.
+    It has a table with the numbers of cells by estimator (to do, done, skipped), the reasons why
+    cells are skipped, and a line with the totals and the expected time.
     """
     tally, costs = pending(plan, out).tally, Costs(plan, out)
     todo, skipped = Counter[str](), Counter[str]()
@@ -38,9 +38,9 @@ def describe(plan: Plan, out: Path) -> str:
     counts, workers = tally.counts, worker_count(plan.settings)
     shards = plan.settings.shards
     shard = f" (shard {plan.settings.shard} of {shards})" if shards > 1 else ""
-    basis = ", by past records" if counts["todo"] else ""
+    basis = " (from earlier records)" if counts["todo"] else ""
     if not all(costs.seconds(kind)[1] for kind in tally.kinds):
-        basis = ", partly guessed for want of past records"
+        basis = " (partly guessed, because earlier records are missing)"
     lines.append(
         f"{counts['cells']:,} cells{shard}: {counts['done']:,} done, "
         f"{counts['skipped']:,} skipped, {counts['todo']:,} to do, "

@@ -1,11 +1,11 @@
-"""CPU seconds of a run by stage and estimator: the table of `profile=true`.
+"""Measure the CPU seconds of a run by stage and estimator, for `profile=true`.
 
-start     imports, configuration, and everything that is in no other stage
+start     imports, configuration, and everything that belongs to no other stage
 plan      planning, and reading which cells are done
-compute   handing out chunks, waiting for them; the cells, if this process computes them
+compute   sending chunks to workers and waiting for them, or computing the cells in this process
 read      reading the records
-figures   figures, tables and pages
-estimate  the estimators, by their records (wherever they ran)
+figures   drawing figures, tables and pages
+estimate  running the estimators in all processes, according to their records
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-ROWS = 20  # shown in a terminal
+ROWS = 20  # number of rows that are shown in a terminal
 COLUMNS = ["stage", "of", "times", "cpu_seconds"]
 
-_seconds: dict[str, float] = defaultdict(float)  # CPU seconds of this process by stage
+_seconds: dict[str, float] = defaultdict(float)  # {stage: CPU seconds of this process}
 
 
 @contextlib.contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Charge the CPU seconds of the block to a stage."""
+    """Add the CPU seconds that the block uses to the stage `name`."""
     began = time.process_time()
     try:
         yield
@@ -34,9 +34,10 @@ def stage(name: str) -> Iterator[None]:
 
 
 def table(frame: pd.DataFrame, since: float) -> pd.DataFrame:
-    """Return one row per stage, and per estimator with cells recorded after `since`.
+    """Return the CPU seconds of a run, with one row for each stage and for each estimator.
 
-    Columns: stage, of, times, cpu_seconds, share.
+    Only cells in `frame` that were recorded after the time `since` count. The columns are stage,
+    of (the estimator), times (number of cells), cpu_seconds and share (of all CPU seconds).
     """
     start = time.process_time() - sum(_seconds.values())
     stages = pd.DataFrame([(name, "", 1, s) for name, s in {"start": start, **_seconds}.items()])
@@ -53,5 +54,5 @@ def table(frame: pd.DataFrame, since: float) -> pd.DataFrame:
 
 
 def text(whole: pd.DataFrame) -> str:
-    """Return the most expensive rows of a table, for a terminal."""
+    """Return the first rows of a table as text for a terminal."""
     return str(whole.head(ROWS).to_string(index=False))

@@ -1,4 +1,4 @@
-"""`calharness report`: draw from records."""
+"""`calharness report`: draw results again from their records."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from harness.commands.base import Overrides
 
 
 def command(overrides: Overrides = None) -> int:
-    """Draw again from the records. Nothing is computed.
+    """Draw figures, tables and pages again from the records. No cell is computed.
 
     \b
     calharness report experiment=berta2026_fig1
     calharness report experiment=smoke estimand=l2_squared figure.dpi=300
 
-    Takes the overrides of a run (`calharness help run`).
+    The overrides are those of a run (`calharness help run`).
     """
     from harness.commands import drawing, multirun, summary
 
     status = 0
-    for experiment in multirun.experiments_of(overrides or []):
+    for experiment in multirun.plan_experiments(overrides or []):
         frame = experiment.records(to_draw=True)
         summary.print_recorded(experiment, frame)
         drawing.require_records(experiment, frame)

@@ -1,4 +1,4 @@
-"""`calharness results`: the results of all papers."""
+"""`calharness results`: draw, compute or store the results of all papers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="EXPERIMENT|NAME=VALUE",
-            help="Experiments of papers, also by a pattern; all if none is named.",
+            help="Ids of experiments, or patterns such as 'berta2026_*'. Default: all of papers.",
             show_default=False,
             autocompletion=completion.experiment_of_paper,
         ),
     ] = None,
     compute: Annotated[
         bool,
-        typer.Option("--compute", help="Compute missing cells, cheapest experiment first."),
+        typer.Option("--compute", help="First compute missing cells, cheapest experiment first."),
     ] = False,
     store: Annotated[
         bool,
         typer.Option(
-            "--store", help="Write results/records_of/EXPERIMENT.parquet from the records."
+            "--store",
+            help="Write the records to results/records_of/EXPERIMENT.parquet, and draw nothing.",
         ),
     ] = False,
 ) -> int:
@@ -36,18 +37,19 @@ def command(
 
     \b
     calharness results                       every experiment that has stored records
-    calharness results 'berta2026_*'         those of one paper
-    calharness results --compute             interrupted? The same command goes on
+    calharness results 'berta2026_*'         all experiments of one paper
+    calharness results --compute             the same command resumes an interrupted run
     calharness results --store 'ciosek*'
 
     The folder is out=DIR, else CALHARNESS_OUT, else results/. Experiments without any number are
-    not drawn. Exit status 1 if an experiment could not be drawn or computed; the others go on.
+    not drawn. If an experiment cannot be computed or drawn, the others still are, and the exit
+    status is 1.
     """
     from harness.commands import all_results
     from harness.configure.compose import out_folder
 
     if compute and store:
-        raise BadInputError("results takes --compute or --store, not both.")
+        raise BadInputError("results takes --compute or --store, but not both; leave one out.")
     overrides = [word for word in words or [] if "=" in word]
     values = named_values("results", overrides, ("out", "jobs", "engine"))
     names = all_results.select([word for word in words or [] if "=" not in word])

@@ -1,4 +1,4 @@
-"""`calharness run`, or a line of overrides without a command."""
+"""`calharness run`, whose name may be left out before overrides."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from harness.common.paths import CONF
 
 
 class RunCommand(Command):
-    """A command whose help ends with conf/config.yaml: all options with their defaults."""
+    """Command whose help ends with all options and their defaults, from conf/config.yaml."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the options of conf/config.yaml, without Hydra's own."""
+        """Write the options of conf/config.yaml. Settings of Hydra are left out."""
         settings = (CONF / "config.yaml").read_text().split("\nhydra:")[0]
         lines = settings[settings.index("\nn:") + 1 :].splitlines()
         formatter.write("\nOverrides and their defaults (conf/config.yaml):\n")
@@ -20,7 +20,7 @@ class RunCommand(Command):
 
 
 def command(overrides: Overrides = None) -> int:
-    """Compute the cells that have no record, then draw.
+    """Compute the cells that have no record yet, then draw figures, tables and a page.
 
     \b
     calharness experiment=berta2026_fig1
@@ -29,19 +29,19 @@ def command(overrides: Overrides = None) -> int:
     calharness experiment=smoke estimator.binned15.bins=30 +problem.beta_calibrated.a=2
 
     An override is NAME=VALUE. Write a list in brackets and quote it: 'n=[500,2000]'. Quote a text
-    with spaces or signs twice: "title='a = b'". Add a parameter that the YAML of an id leaves out
-    with +. +estimator=kde adds to the experiment's own estimators. After an interruption the same
-    command goes on.
+    with spaces or signs twice: "title='a = b'". A plus adds a parameter that the YAML of an id does
+    not set, or an estimator: +estimator=kde adds one to those of the experiment. The same command
+    resumes an interrupted run.
 
     \b
-    -m, --multirun    sweep over values with commas, a job for each:
+    -m, --multirun    run one job for each of several values, separated by commas:
                       calharness -m experiment=smoke seed=0,1,2
-    sweep.PATH=[...]  the same in one job: 'sweep.estimator.binned15.bins=[5,10,20]';
+    sweep.PATH=[...]  run several values in one job: 'sweep.estimator.binned15.bins=[5,10,20]';
                       table and figure go to results/sweeps/
-    --config-dir=DIR  read your own DIR/experiment/ID.yaml, DIR/problem/ID.yaml and
-                      DIR/estimator/ID.yaml, too
-    --cfg job         print the composed configuration, run nothing
-    --traceback       print the whole trace of an error
+    --config-dir=DIR  also read your own DIR/experiment/ID.yaml, DIR/problem/ID.yaml and
+                      DIR/estimator/ID.yaml
+    --cfg job         print the composed configuration and run nothing
+    --traceback       print the whole traceback of an error
     """
     from harness.commands import running
 

@@ -1,4 +1,4 @@
-"""Runs: plan, compute and draw a configuration, or the jobs of a line with flags of Hydra."""
+"""Plan, compute and draw a run, or the jobs of a command line with Hydra's flags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from harness.execute.run import RunInterruptedError
 
 
 def run(words: list[str]) -> int:
-    """Run the words of a command line. Return the exit status."""
+    """Run the overrides and flags of a command line. Return the exit status."""
     words = composing.replace_config_dir(words)
     if any(word.startswith("-") for word in words):
         return _run_hydra(words)
@@ -46,8 +46,8 @@ def _run_settings(settings: Settings) -> int:
     missing = experiment.missing(frame) - failed
     if missing > 0:
         print(
-            f"  {missing:,} cells of other shards or runs are missing; `calharness report ...` "
-            "draws once they are there"
+            f"  {missing:,} cells of other shards are missing; when they are computed, "
+            "`calharness report ...` draws the result"
         )
     if missing <= 0 or settings.shards == 1:
         with profile.stage("figures"):
@@ -62,7 +62,10 @@ def _run_settings(settings: Settings) -> int:
 
 
 def _compute(experiment: Experiment, name: str) -> tuple[dict[str, Any], pd.DataFrame, int]:
-    """Compute the missing cells and print a summary. Return counts, records and exit status."""
+    """Compute the missing cells of an experiment, and print a line that begins with `name`.
+
+    Return the counts of `Experiment.compute`, the records, and the exit status.
+    """
     started = time.monotonic()
     with profile.stage("compute"):
         counts = experiment.compute()
@@ -78,7 +81,7 @@ def _compute(experiment: Experiment, name: str) -> tuple[dict[str, Any], pd.Data
 
 
 def _run_hydra(arguments: list[str]) -> int:
-    """Run a line that has flags of Hydra: -m, --cfg and others. Return the exit status."""
+    """Run a command line with flags of Hydra, such as -m or --cfg. Return the exit status."""
     arguments = composing.check_flags(arguments)
     hydra_source.register()
     given = get_args_parser().parse_args(arguments)
@@ -86,13 +89,13 @@ def _run_hydra(arguments: list[str]) -> int:
     if given.multirun:
         if any(text.lstrip("+").lower() == "profile=true" for text in given.overrides):
             raise BadInputError(
-                "profile=true profiles a single run; leave out -m, or profile one job of the sweep."
+                "profile=true works for a single run only; leave out -m or profile=true."
             )
         multirun.current = multirun.Multirun(given.overrides)
         for experiment in multirun.current.experiments:
             summary.announce(experiment)
     if not multirun.current or multirun.current.searches:
-        # checks the configuration before Hydra calls code that it names
+        # Check the configuration before Hydra calls code that it names.
         composing.compose(constant)
     composing.check_hydra_choices(constant, given.overrides)
     statuses = [0]
@@ -121,11 +124,11 @@ def _run_hydra(arguments: list[str]) -> int:
 
 
 def _run_job(settings: Settings, overrides: list[str], number: int) -> float | None:
-    """Compute the cells of a job of a multirun.
+    """Compute the cells of one job of a multirun.
 
-    The process that was called draws when all jobs have ended. A launcher may start jobs in other
-    processes, where `multirun.current` is None. Returns the number that a searching sweeper
-    minimises.
+    The main process draws when all jobs have ended. A launcher may start jobs in other processes,
+    where `multirun.current` is None. Return the mean RMSE, which a searching sweeper minimises, or
+    None without such a sweeper.
     """
     experiment = Experiment.of_settings(settings)
     whole = multirun.current
@@ -133,7 +136,7 @@ def _run_job(settings: Settings, overrides: list[str], number: int) -> float | N
     try:
         status = _compute(experiment, whole.job_name(number, overrides) if whole else name)[2]
     except RunInterruptedError as stop:
-        # after any other exception Hydra would start the next job
+        # After any other exception, Hydra would start the next job.
         kind = processes.TerminatedError if stop.terminated else KeyboardInterrupt
         raise kind(str(stop)) from None
     if whole:

@@ -1,4 +1,4 @@
-"""`calharness site`: the static site of a folder of results."""
+"""`calharness site`: write a static web site of a folder of results."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from harness.common.progress import clock
 
 
 def command(words: OutFolder = None) -> int:
-    """Write all results as one static site. It takes some two minutes.
+    """Write all results as one static web site, in about two minutes.
 
     \b
     calharness site                        writes results/site/index.html
-    calharness site out=/scratch/results   the site of another folder of results
+    calharness site out=/scratch/results   writes the site of another folder of results
 
-    The site opens from the disk and asks for no network: overview, papers with every figure, table
-    and claim, the arena, estimators, problems, your own variations, sweeps and comparisons,
-    provenance. `make docs` adds the documentation. The command needs the extra `site`:
-    pip install 'calharness[site]'. After every run of your own, results/own_runs.html lists your
-    runs, without the site.
+    The site opens from the disk and needs no network. Its pages are an overview, the papers with
+    every figure, table and claim, the arena, estimators, problems, your own variations, sweeps and
+    comparisons, and provenance. `make docs` adds the documentation. The command needs the extra
+    `site`: pip install 'calharness[site]'. Without the site, results/own_runs.html lists your own
+    runs.
     """
     from harness.pages.build import build
 

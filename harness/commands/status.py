@@ -1,4 +1,4 @@
-"""`calharness status`: the contents of a results folder."""
+"""`calharness status`: print which cells a folder of results contains."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from harness.commands.base import OutFolder, results_folder
 
 
 def command(words: OutFolder = None) -> int:
-    """Print what the records of a results folder hold.
+    """Print the numbers of recorded cells by estimator and status, and the latest runs.
 
     \b
     calharness status

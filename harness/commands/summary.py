@@ -1,4 +1,4 @@
-"""Lines that a run and a report print: counts, failures, tables, and paths of files."""
+"""Print the results of a run or report: counts, failures, tables, and paths of files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from harness.evaluation import missing
 from harness.evaluation.verdicts import counts_text
 from harness.pages import index, own_results
 
-MOST_SHOWN = 200  # numbers of a table that fits on a screen
-KINDS = {  # of the files of a result
+MOST_SHOWN = 200  # largest number of entries of a table that is printed
+KINDS = {  # {kind of result file: its endings}
     "figure": tuple(f".{kind}" for kind in FORMATS),
     "table": (".csv", ".parquet", ".tex"),
     "page": (".html",),
@@ -26,42 +26,43 @@ KINDS = {  # of the files of a result
 
 
 def announce(experiment: Experiment) -> None:
-    """Print the description and the folder of a variation or sweep."""
+    """Print what a variation or sweep changes, and where its results go."""
     if experiment.is_variation:
         print(f"{experiment.sentence}; its results go to {short_path(experiment.folder)}")
 
 
 def imported(experiment: Experiment, frame: pd.DataFrame) -> str:
-    """Return ', 12 imported' for an experiment with records from outside, else an empty text."""
+    """Return ', 12 imported' for an experiment with imported records, else an empty text."""
     if not any(member.sources for member in experiment.family):
         return ""
     return f", {frame.loc[~frame['key'].isin(experiment.cells), 'key'].nunique():,} imported"
 
 
 def print_failures(frame: pd.DataFrame, counts: dict[str, Any]) -> int:
-    """Print the number of failed cells. Returns the exit status.
+    """Print the number of failed cells, and return the exit status.
 
-    A second line counts the cells that failed in a refresh and keep their earlier number.
+    Cells that failed when they were computed again, but have an earlier number, are counted in a
+    second line.
     """
     failed = frame[frame["status"].eq("failed")]
     cells = failed["key"].nunique()
     if cells:
         print(
             f"  {cells:,} cells failed, the first with: {_last_line(failed['reason'].iloc[0])}; "
-            "they run again with the next run",
+            "the next run computes them again",
             file=sys.stderr,
         )
     if counts["failed"] > cells:
         print(
             f"  {counts['failed'] - cells:,} cells failed when they were computed again, the first "
-            f"with: {_last_line(counts['reason'])}; their earlier number is shown",
+            f"with: {_last_line(counts['reason'])}; their earlier numbers are shown",
             file=sys.stderr,
         )
     return int(cells > 0)
 
 
 def print_recorded(experiment: Experiment, frame: pd.DataFrame) -> None:
-    """Print the number of recorded cells, and the truths that are not stored."""
+    """Print how many cells of an experiment are recorded, and which truths are missing."""
     cells = experiment.cell_count
     recorded = f"{cells - experiment.missing(frame):,} of {cells:,} cells are recorded"
     print(f"{experiment.name}: {recorded}{imported(experiment, frame)}")
@@ -69,14 +70,14 @@ def print_recorded(experiment: Experiment, frame: pd.DataFrame) -> None:
     if absent:
         name, pairs = next(iter(absent.items()))
         print(
-            f"  no truth is stored of {format_count(len(absent), 'problem')}, such as "
-            f"{' '.join(pairs[0])} of {name}: bias and coverage are empty there until it is run "
-            "again"
+            f"  truths are missing for {format_count(len(absent), 'problem')}, such as "
+            f"{' '.join(pairs[0])} of {name}, so bias and coverage stay empty there; run it again "
+            "to compute them"
         )
 
 
 def finish_recorded(experiment: Experiment) -> int:
-    """Draw a result of a multirun. Returns the exit status."""
+    """Draw a result of a multirun from its records. Return the exit status."""
     frame = experiment.records(to_draw=True)
     print_recorded(experiment, frame)
     failed = int(frame["status"].eq("failed").any())
@@ -84,9 +85,10 @@ def finish_recorded(experiment: Experiment) -> int:
 
 
 def finish(experiment: Experiment, frame: pd.DataFrame, redraw: bool) -> int:
-    """Print the table of a result, and draw it with `redraw` or if its page is out of date.
+    """Print the table of a result, and draw figure, tables and page if necessary.
 
-    Returns the exit status: 1 if no cell has a number.
+    They are drawn with `redraw`, or if the page does not show these records. Return the exit
+    status, which is 1 if no cell has a number.
     """
     if not experiment.has_numbers(frame):
         return _finish_without_numbers(experiment, frame)
@@ -100,7 +102,10 @@ def finish(experiment: Experiment, frame: pd.DataFrame, redraw: bool) -> int:
 
 
 def _finish_without_numbers(experiment: Experiment, frame: pd.DataFrame) -> int:
-    """Print why there is no number. An item of a paper without a page gets one with the reason."""
+    """Print why no cell has a number, and return the exit status.
+
+    For an experiment of a paper without a figure, write a page with the reasons.
+    """
     for line in missing.reasons(frame, experiment.shown_settings()):
         print(f"  {line}", file=sys.stderr)
     has_page = experiment.is_paper_item and len(frame) and not drawing.has_picture(experiment)
@@ -112,7 +117,10 @@ def _finish_without_numbers(experiment: Experiment, frame: pd.DataFrame) -> int:
 
 
 def _print_table(experiment: Experiment, frame: pd.DataFrame) -> None:
-    """Print the table and the reasons of its gaps. The table of a paper's item is on its page."""
+    """Print the table of a result, and the reasons why numbers are missing in it.
+
+    The table of a paper's experiment is not printed, because its page shows it.
+    """
     has_table = not experiment.is_paper_item
     if has_table:
         wide = drawing.wide_table(experiment, frame)
@@ -120,15 +128,15 @@ def _print_table(experiment: Experiment, frame: pd.DataFrame) -> None:
             print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
         else:
             print(
-                f"  {len(wide):,} rows and {len(wide.columns)} columns are too many to be shown "
-                "here; table and page have them"
+                f"  the table has {len(wide):,} rows and {len(wide.columns)} columns, too many to "
+                "print; its files and the page contain it"
             )
     for line in missing.reasons(frame, experiment.shown_settings(), of_table=has_table):
         print(f"  {line}")
 
 
 def _draw(experiment: Experiment, frame: pd.DataFrame) -> None:
-    """Draw and write a result, and print its files."""
+    """Draw a result, write its files, and print their paths."""
     files, counts, notes = drawing.render(experiment, frame)
     for note in notes:
         print(f"  note: {note}")

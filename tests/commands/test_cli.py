@@ -58,7 +58,7 @@ def test_plan_knows_the_past(cli, smoke):
     text = cli("plan", *SMOKE)[1]
     assert "84 done" in text and "0 to do" in text
     assert "skipped 4 of binned15: the estimator has no canonical notion" in text
-    assert "earlier records suggest" in cli("plan", *SMOKE[:2], "reps=3", "jobs=1")[1]
+    assert "from earlier records" in cli("plan", *SMOKE[:2], "reps=3", "jobs=1")[1]
 
 
 def test_plan_of_a_shard_counts_its_cells(cli, out):
@@ -76,7 +76,7 @@ def test_an_estimand_that_no_cell_gave(cli, out, module):
     module("undeclared", "def f(p, y):\n    return 0.25\n")
     own = ("estimator=[]", "+estimator.f._target_=undeclared.f", "estimand=l7")
     code, _, err = cli(*OWN, *own)
-    assert code == 2 and "which no cell of this run gave; they gave l1" in err
+    assert code == 2 and "which no record of this run has; choose among l1" in err
     assert not (out / "variations").exists()
 
 
@@ -122,7 +122,7 @@ def test_failed_cells_give_status_1_and_one_sentence(cli, out, module):
     module("bad_module", "def bad(p, y):\n    raise KeyError('no such bin')\n")
     code, text, err = cli(*OWN, "estimator=[binned15]", "+estimator.bad._target_=bad_module.bad")
     assert code == 1 and "2 failed" in text
-    assert "KeyError: 'no such bin'" in err and "run again with the next run" in err
+    assert "KeyError: 'no such bin'" in err and "the next run computes them again" in err
 
 
 @pytest.mark.slow

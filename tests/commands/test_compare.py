@@ -301,7 +301,7 @@ def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, 
     module("my_module", MINE)
     for option, message in (
         ("n=300", "n is 300, which the baseline does not have; choose among 100"),
-        ("family=rare", "it has power, wavy"),
+        ("family=rare", "choose among power, wavy"),
         ("notion=ece", "notion is 'ece'"),
         ("reps=9", "the baseline has 4 replications"),
         ("limit=0", "limit is 0"),

@@ -10,7 +10,7 @@ from harness.commands.app import main
 @pytest.mark.parametrize("given", ["profile=true", "profile=True", "++profile=true"])
 def test_several_jobs_have_no_common_profile(given, capsys):
     assert main(["-m", "experiment=smoke", given, "reps=1,2"]) == 2
-    assert "profile=true profiles a single run" in capsys.readouterr().err
+    assert "profile=true works for a single run only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("engine", ["serial", pytest.param("loky", marks=pytest.mark.slow)])

@@ -70,7 +70,7 @@ problem=beta_wavy estimator=[simplex_ece] sweep.estimator.simplex_ece.intervals=
 experiment=ranking_dirichlet10 sweep.seed=[0,1] => leave out ranking or the sweep
 -m @ estimator.binned15.bins=5,0 => bins is 0
 -m @ estimator.binned15.bins=5,5 => contains 5 twice
--m @ estimator.binned15.bins=interval(2,9) => give values, 1,2,5
+-m @ estimator.binned15.bins=interval(2,9) => give values such as 1,2,5
 -m @ estimator.binned15.bins=5,6 name=a,b => name cannot be swept
 -m @ out=a,b => out cannot be swept
 -m @ estimator.binned15.binz=5,6 => binz
@@ -127,11 +127,11 @@ plan seed => 'seed' has no value; give seed=VALUE
 report @ --foo => there is no flag '--foo'
 report @ => run it first
 list estimator => did you mean 'estimators'?
-list things => takes one of problems, estimators, experiments, calibrators
+list things => give one of problems, estimators, experiments, calibrators
 list problems --al => list: No such option: --al
 list problems no_such_word => no problem matches no_such_word
 list estimators notion=strong => no estimator matches notion=strong
-list estimators kind=lower => estimators are not listed by 'kind'
+list estimators kind=lower => estimators cannot be filtered by 'kind'
 info => info: Missing argument 'ID'; `calharness info --help`
 info beta_wawy => did you mean 'beta_wavy'?
 info nowhere.Mine => cannot import 'nowhere'

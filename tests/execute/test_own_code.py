@@ -263,7 +263,7 @@ def test_refresh_computes_every_cell_again_and_the_latest_counts(out, files, cli
         assert frame["value"].tolist() == [expected] * 2
     code, text, _ = cli("doctor")
     assert (
-        code == 0 and "2 cells are recorded more than once" in text
+        code == 0 and "2 cells have more than one record" in text
     )  # what a refresh replaced is no contradiction
     (folder / "value.txt").unlink()
     code, text, err = cli(*run, "refresh=true")

@@ -169,7 +169,7 @@ def test_reading_computes_no_truths(out, cli):
     (path,) = (out / "truths").glob("*.json")
     path.unlink()
     assert experiment.records()["truth"].isna().all() and not path.exists()
-    missing = "no truth is stored of 1 problem, such as binary l1 of beta_wavy"
+    missing = "truths are missing for 1 problem, such as binary l1 of beta_wavy"
     code, text, _ = cli("report", *RUN)
     assert code == 0 and missing in " ".join(text.split()) and not path.exists()
     code, text, _ = cli(*RUN)  # only the truths are left to compute

@@ -720,5 +720,5 @@ def test_what_table_1_needs():
         p for p in pairs if p[0] == "Australian"
     }
     assert set(data.tabrepo_tasks(False, [], [2])) == {p for p in pairs if p[1] == 2}
-    with pytest.raises(BadInputError, match="--datasets has x, which Table 1 does not"):
+    with pytest.raises(BadInputError, match="--datasets has x, which is not in Table 1"):
         data.tabrepo_tasks(True, ["x"], [])
