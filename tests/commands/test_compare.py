@@ -308,7 +308,7 @@ def test_options_that_name_nothing_of_the_baseline_are_refused(compare, module, 
         ("sizes=3", "compare has no option 'sizes'"),
     ):
         assert_refused(compare("my_module.mine", option), message, out)
-    assert_refused(compare(), "found nothing", out)
+    assert_refused(compare(), "nothing to compare", out)
     assert_refused(compare("binned16"), "did you mean 'binned15'", out)
 
 
