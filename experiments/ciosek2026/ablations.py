@@ -28,6 +28,7 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
     variants = [variant for variant in VARIANTS if variant in set(frame["variant"])]
 
     def draw(ax: Axes, problem: str) -> None:
+        """Draw the panel of one problem."""
         coverage_plot.variants_panel(ax, frame[frame["problem"].eq(problem)], names, variants)
         ax.set_title(bounds.function(problem, settings))
 

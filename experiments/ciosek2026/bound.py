@@ -56,6 +56,7 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
     }
 
     def draw(ax: Axes, problem: str) -> None:
+        """Draw the panel of one problem."""
         mine, distance = frame[frame["problem"].eq(problem)], moved["value"][problem]
         drawing.means(ax, mine, bounds.looks(mine, settings), "value")
         none = means[means["problem"].eq(problem) & means["mean"].eq(0.0)]
@@ -116,7 +117,9 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the bound of PAPER_STYLE at n = 10^7, and the samples that a bound of 0.02 needs.
+    """Return our bound at n = 10^7, and the number of samples that a bound of 0.02 needs.
+
+    The bound has the form of the paper's NW bound (kernel smoothing).
 
     Both belong to other predictions than the paper's, so they are not judged.
     """
@@ -141,10 +144,10 @@ def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def samples_needed(frame: pd.DataFrame) -> pd.Series:
-    """Return, for each problem, the sample size n at which the mean bound is LEVEL.
+    """Return, for each problem, the sample size n at which the mean bound is 0.02.
 
-    It is interpolated linearly in the logarithms of n and of the bound. It is NaN if no mean bound
-    is below LEVEL, or none is above it.
+    It is interpolated linearly in the logarithms of n and of the bound. It is NaN if all mean
+    bounds are above 0.02, or all are below it.
     """
     sizes = {}
     for problem, part in (

@@ -144,10 +144,11 @@ def derivative(weights: list[float], outcomes: list[float], order: int, why: str
 
 
 def slope_ratio(h: float) -> Statistic:
-    """Return the least upper bound of |eta'| under sech noise over that under Gaussian noise.
+    """Return how much smaller the slope of eta(s) = E[Y | perturbed score s] is under sech noise.
 
-    The Gaussian scale is such that both noises have the same upper bound of the mean shift of a
-    score. `h` is the width of the sech noise.
+    The statistic is the least upper bound of |eta'| under sech noise of width h, divided by that
+    under truncated Gaussian noise. The Gaussian scale is such that both noises have the same upper
+    bound of the mean shift of a score.
     """
     scale = sech_noise.shift_bound(h) / gaussian_noise.shift_bound(1.0)
     sech, gaussian = sech_noise.slope_bound(h), gaussian_noise.slope_bound(scale)
@@ -302,9 +303,10 @@ def claims_on_ece(frame: pd.DataFrame) -> dict[str, Statistic]:
 
 
 def _not_closer(frame: pd.DataFrame, estimator: str) -> Statistic:
-    """Return how much the error of the mean estimate grows from n = SMALL to n = LARGE.
+    """Return how much the error of the mean estimate grows from n = 1,000 to n = 1,000,000.
 
-    The function is FOURTH. The error is the distance from the true value.
+    The error is the distance from the true value. The function is our square waves, which stand for
+    the paper's fourth function.
     """
     mine = frame[
         frame["problem"].eq(FOURTH)

@@ -35,6 +35,7 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
     drawn = frame[frame["estimator"].isin(looks)]
 
     def draw(ax: Axes, problem: str) -> None:
+        """Draw the panel of one problem."""
         mine = drawn[drawn["problem"].eq(problem) & drawn["truth"].notna()]
         drawing.means(ax, mine, looks, "excess")
         vacuous = (
@@ -179,8 +180,8 @@ def verdict(slope: float, estimator: str) -> str:
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return our slopes and mean bounds for the reported numbers.
 
-    The steepest and the flattest slope are taken over THE_FOUR, which are not the paper's
-    functions. The mean slope over the last decade stands beside the exponents of the theory.
+    The steepest and the flattest slope are taken over four functions, which are not the paper's.
+    The mean slope over the last decade stands beside the exponents of the theory.
     """
     fits = (
         rates.excess_slopes(items.with_number(records, "l1"))

@@ -38,7 +38,10 @@ def estimates(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def intervals(records: pd.DataFrame) -> pd.DataFrame:
-    """Return `rates.mean_intervals` of the interval that is shown for each problem (INTERVALS)."""
+    """Return the mean ends and the coverage of the certified interval, by problem and n.
+
+    If a problem has both kinds of interval, the one for perturbed scores counts.
+    """
     numbers = bounds.measured(records[records["estimator"].isin(INTERVALS)])
     return rates.mean_intervals(
         numbers[numbers["estimator"].eq(numbers.groupby("problem")["estimator"].transform("max"))]
@@ -60,6 +63,7 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
     look = {"color": COLOURS[5], "alpha": 0.3, "linewidth": 0, "label": "certified interval, 95 %"}
 
     def draw(ax: Axes, problem: str) -> None:
+        """Draw the panel of one problem."""
         band, mine = (frame[frame["problem"].eq(problem)] for frame in (cells, means))
         ax.fill_between(band["n"], band["low"], band["high"], **look)
         for name, colour, marker in ((FIXED, 1, "o"), (GROWING, 0, "s")):

@@ -40,7 +40,7 @@ NEAREST = {
 
 
 def curves(records: pd.DataFrame) -> pd.DataFrame:
-    """Return `perturbations.decreases` of the AUROC."""
+    """Return the decrease of the AUROC by the perturbation, from `perturbations.decreases`."""
     return perturbations.decreases(records, "auroc", KINDS, "tabular")
 
 
@@ -80,9 +80,9 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return our mean decrease on the predictions that are most like each network of the paper.
+    """Return, for each network of the paper, our mean decrease of the AUROC on similar predictions.
 
-    NEAREST chooses them. They are other networks, so no number is judged.
+    NEAREST chooses the predictions. They belong to other networks, so no number is judged.
     """
     frame, rows = curves(records), []
     for printed in items.printed(settings).itertuples():

@@ -44,6 +44,7 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
     )
 
     def draw(ax: Axes, problem: str) -> None:
+        """Draw the panel of one problem."""
         for pair, (colour, dash, marker) in PAIRS.items():
             line, text = (
                 frame["pair"].eq(" / ".join(pair)),
@@ -68,7 +69,7 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return a table of texts with one row per function and pair of bounds.
 
     The columns are the ratio of the mean bounds and the largest ratio on one sample, for each n.
-    The verdict says if the derived bound is smaller on every sample from n = FROM on.
+    The verdict says if the derived bound is smaller on every sample from n = 10,000 on.
     """
     rows = {}
     for (problem, pair), part in ratios(records, settings).groupby(["problem", "pair"], sort=False):

@@ -22,15 +22,15 @@ METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE
 
 
 def exact(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the exact values, one row per probability p and metric.
+    """Return the exact values of CKCE, JKCE and ECE, one row per probability p and metric.
 
-    The values come from the diagnostics of the estimator `population`.
+    They come from the diagnostics of the estimator `population`.
     """
     return _with_p(metrics.by_diagnostic(records, "population", weights="weights"))
 
 
 def printed() -> pd.DataFrame:
-    """Return the values of the paper's three formulas at 19 values of p from 0.05 to 0.95."""
+    """Return the paper's formulas of CKCE, JKCE and ECE at p = 0.05, 0.1, ..., 0.95."""
     p = np.linspace(0.05, 0.95, 19)
     lines = {"CKCE": 0.1 + 0.0 * p, "JKCE": 0.1 * p**2 - 0.04 * p + 0.02, "ECE": 0.4 - 0.2 * p}
     parts = [pd.DataFrame({"p": p, "value": y, "column": name}) for name, y in lines.items()]
@@ -38,7 +38,7 @@ def printed() -> pd.DataFrame:
 
 
 def estimates(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the mean estimates, one row per probability p, sample size n and metric."""
+    """Return the mean estimates over the draws, one row per probability p, size n and metric."""
     return items.means(
         _with_p(metrics.values(records, settings, "weights")), ["row", "p", "n", "column"]
     )
@@ -51,7 +51,10 @@ def _with_p(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw two panels over p: exact values beside the paper's formulas, and CKCE with its ridge."""
+    """Draw exact values beside the paper's formulas, and CKCE with the ridge of its estimates.
+
+    Both panels have the probability p on the x axis.
+    """
     population, means, formulas = exact(records), estimates(records, settings), printed()
     figure, ((left, right),) = panels.grid(1, 2, 2.9)
     for i, metric in enumerate(METRICS):

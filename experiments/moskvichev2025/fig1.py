@@ -21,7 +21,7 @@ from . import drawing, metrics
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw the reliability diagrams on the left and one panel per metric on the right."""
+    """Draw reliability diagrams of the three models, and all estimates in a panel per metric."""
     frame = metrics.values(records, settings)
     if not len(frame):
         return panels.nothing()
@@ -73,8 +73,8 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return a table of texts with one row per model.
 
-    Each metric has two columns: mean ± standard deviation over the replications, and the value in
-    the first replication, which the figure draws.
+    Each metric has two columns: mean ± standard deviation over the replications, and the estimate
+    in the first replication.
     """
     frame = metrics.values(records, settings)
     rows = text_tables.entries(

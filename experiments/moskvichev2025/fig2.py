@@ -31,7 +31,10 @@ OPEN = {
 
 
 def scored(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the shares of trials in the right order, with one estimand per estimator."""
+    """Return the shares of trials in which an estimator has the models in the right order.
+
+    The result has one estimand per estimator (`rankings.one_estimand`).
+    """
     return rankings.select_estimand(rankings.score_settings(records, settings), settings)
 
 

@@ -1,7 +1,7 @@
 """Figure 3: estimates of four models on 500 of CIFAR-10's 10,000 test images, in 1,000 trials.
 
-For each metric, the share of trials is counted in which it orders the four models as it does on all
-images. `settings.ranking.sets` may name several sets of four models. Each set has its own row of
+The figure shows the share of trials in which a metric has the four models in the same order as on
+all images. `settings.ranking.sets` may name several sets of four models. Each set then has a row of
 panels.
 """
 
@@ -34,7 +34,7 @@ SHARES = {ALL: "all four in order", FIRST: "marginal model first"}
 
 
 def named_sets(records: pd.DataFrame, settings: Settings) -> dict[str, Sequence[str]]:
-    """Return {prefix: ids of the models} of the sets of models.
+    """Return {prefix: ids of its models} for each set of models.
 
     The prefix begins the names of rows, as in 'set A: all in order'. It is empty for a single set.
     """

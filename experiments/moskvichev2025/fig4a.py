@@ -41,7 +41,7 @@ SYMBOLS = {
 def curves(
     records: pd.DataFrame, settings: Settings
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Return three frames over alpha: population values, mean estimates, and single estimates.
+    """Return population values, mean estimates and single estimates as three frames.
 
     The column `alpha` is the location of the inputs. The column `column` names the metric.
     """
@@ -58,7 +58,7 @@ def curves(
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw four panels: the setting, the metrics over alpha, and CKCE by its ridge twice.
+    """Draw the setting and three metrics over alpha, and below what CKCE depends on.
 
     The lower panels show population values and estimates of CKCE for several ridges and bandwidths.
     """
@@ -158,8 +158,9 @@ def _setting(ax: Axes, population: pd.DataFrame) -> None:
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return a table of texts with the smallest and the largest value of each metric over alpha.
 
-    The first rows are mean estimates, the others population values. The last columns are the ratio
-    of both values, and the standard deviation of one draw in percent of the mean.
+    The first rows are mean estimates, the others population values. Further columns are the
+    locations of both values, their ratio, and, for estimates, the standard deviation of one draw in
+    percent of the mean.
     """
     population, means, _ = curves(records, settings)
     rows = {}

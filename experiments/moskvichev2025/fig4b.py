@@ -53,9 +53,10 @@ def measured(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw CKCE on the left and JKCE on the right, each on a scale of its own that contains 0.
+    """Draw CKCE on the left and JKCE on the right against the change of brightness.
 
-    If stand-ins were judged, the legend says so.
+    Each panel has its own scale, which contains 0. If the networks are not the paper's, the legend
+    says so.
     """
     lines = measured(records, settings)
     if not len(lines):
@@ -87,6 +88,7 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """
 
     def entry(r: Any) -> str:
+        """Return the mean of a row, with its standard error if there is one."""
         return f"{r.mean:.4g}" + (f" ± {r.se:.2g}" if not np.isnan(r.se) else "")
 
     lines, rows = measured(records, settings), {}
