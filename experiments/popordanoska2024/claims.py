@@ -419,9 +419,9 @@ def claims_on_networks(records, settings):
         "of each the smaller of its two correlations; 0.9 is ours"
     )
     mean = claims.estimate_mean(alike.min(axis=1), rows["keys"], OURS, why)
-    return {
-        name: replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))
-    }  # a correlation lies in [-1, 1]
+    if np.isfinite(mean.high):  # a correlation lies in [-1, 1]
+        mean = replace(mean, low=max(mean.low, -1.0), high=min(mean.high, 1.0))
+    return {name: mean}
 
 
 def claims_on_training(records, settings):
