@@ -279,7 +279,7 @@ def test_doctor_finds_what_is_wrong(out):
     text, problems = examine(out, FOUR_REPS)
     assert problems == 1 and "4 missing" in text
     text, problems = examine(out, compact=True)
-    assert problems == 0 and "compacted" in text and len(parts.part_files(out)) == 1
+    assert problems == 0 and "joined" in text and len(parts.part_files(out)) == 1
     (out / "records" / ".part-x.parquet.tmp").write_bytes(b"half")
     text, problems = examine(out)
     assert problems == 0 and ".part-x.parquet.tmp" in text
