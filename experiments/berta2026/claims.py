@@ -376,8 +376,8 @@ def contrast(
 
         x_i = sum over the classifiers of weight times percentage, in group i
         estimate = mean over the columns of the mean of x_i over the groups
-        variance = sum over the kinds of task of G / (G - 1)
-                   sum_g (sum over columns, groups in g, of (x - mean) / (N columns))^2
+        variance = sum over the kinds of task of G / (G - 1) sum_g d_g^2
+        d_g = sum over the columns, and the groups i in g, of (x_i - mean) / (N times columns)
 
     The kinds of task are binary and multiclass. For each, N is the number of groups, and G the
     number of data sets g. The interval is clustered by data set. Binary and multiclass data sets

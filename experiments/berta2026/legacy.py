@@ -38,11 +38,11 @@ def reproduced(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.D
 
 
 def count_runs_as_published(ours, records, settings, estimand, printed) -> pd.DataFrame:
-    """Return `ours` with the means over 9 or 11 runs that the authors' tables imply.
+    """Return `ours` with means over the runs that the published means of nine or eleven runs have.
 
-    Their table of Figure 1 lacks a run, and their table of Figure 3 has duplicate rows.
-    counted_runs.csv says how often each such run counts in a published mean. A mean over other
-    numbers of runs than the published one, or over ten runs, stays as it is.
+    The authors' table of Figure 1 lacks a run, and that of Figure 3 has duplicate rows. So
+    counted_runs.csv says how often a run counts in a published mean. All other means stay as they
+    are.
     """
     times = pd.read_csv(EXPERIMENTS / "berta2026" / "counted_runs.csv")
     cells = items.values(records, settings, estimand)

@@ -68,11 +68,10 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return one row per grouping, classifier and column, as `table1.summary` does.
 
-    The groupings are: the paper's, folds apart, other filters, and the estimators that are not in
-    Table
-    1. Rows that the authors' table repeats count once in two of them: with folds apart, and for
-       tasks with ten partitions. The paper's grouping also has `bootstrap_ranks` of the mean of the
-       four percentages.
+    There are several groupings: the paper's, folds apart, other filters, and estimators that Table
+    1 leaves out. The authors' table repeats some rows. They count once with folds apart, and for
+    tasks with ten partitions. The paper's grouping also has `bootstrap_ranks` of the mean of the
+    four percentages.
     """
     cells, reference = table1.measured(records, settings)
 

@@ -98,7 +98,10 @@ def table(records, settings):
 
 
 def _nearest(thetas, at):
-    """Return the index of the theta nearest to `at` on a log scale; `at` may be 0 or inf."""
+    """Return the index of the value of `thetas` that is nearest to `at` on a log scale.
+
+    `at` may be 0 or infinite.
+    """
     return int(np.abs(np.log(thetas / np.clip(at, thetas[0], thetas[-1]))).argmin())
 
 

@@ -221,9 +221,9 @@ def claims_on_simulations(records, settings):
 
 
 def least_clear(fine, first, second, name, why):
-    """Test the smallest |bias| of `first` minus |bias| of `second`, over problems and n.
+    """Test the difference |bias of `first`| - |bias of `second`| where it is smallest.
 
-    Both estimators see the same samples.
+    The minimum is over the problems and the sample sizes n. Both estimators see the same samples.
     """
     gaps = comparisons.gap(fine, first, second) if len(fine) else pd.DataFrame()
     if not len(gaps):
@@ -244,7 +244,7 @@ def least_clear(fine, first, second, name, why):
 
 
 def relative(rows, where, name, why):
-    """Test the largest relative bias of `rows`, in per cent and without sign."""
+    """Test the largest of the relative biases of `rows`, in per cent and without sign."""
     rows = rows[rows["relative"].notna()]
     if not len(rows):
         return absent(name)
@@ -301,13 +301,14 @@ def claims_on_rates(records, settings):
 
 
 def exponents(records):
-    """Test the exponent of n in the standard deviation, on the estimator where it is largest.
+    """Test how the standard deviation of an estimate falls with n: the exponent of n.
 
         exponent = log(s / s') / log(n / n')
 
-    s and s' are the standard deviations of the estimate at the largest n and at the smallest n'.
-    The error follows from var(log s) = 1 / (2 (reps - 1)) for normal values. It takes both samples
-    as independent, though the smaller is the beginning of the larger.
+    s and s' are the standard deviations at the largest n and at the smallest n'. The test is on the
+    estimator with the largest exponent. The error follows from var(log s) = 1 / (2 (reps - 1)) for
+    normal values. It takes both samples as independent, though the smaller is the beginning of the
+    larger.
     """
     fine = items.with_number(records, "kl")
     spread = fine.groupby(["estimator", "n"])["value"].agg(["std", "size"]).unstack("n")
@@ -425,7 +426,10 @@ def claims_on_networks(records, settings):
 
 
 def claims_on_training(records, settings):
-    """Test the claims on Figures 3, 6 and 7, on networks in training, a value per network."""
+    """Test the claims on Figures 3, 6 and 7, on networks in training.
+
+    Each network gives one value.
+    """
     only, stop = "only the calibration error rises", "the same stopping point"
     grows = "the calibration error grows in over-training"
     by_claim = {

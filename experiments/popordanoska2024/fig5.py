@@ -74,7 +74,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return a table by problem, estimator and n, with both estimands and two distances.
+    """Return a table by problem, estimator and n: KL and squared L2 error, and two distances.
 
     One distance is that from the estimator's value at the largest n. The other is that from the
     truth, if it is known.

@@ -117,7 +117,7 @@ def render(records, settings):
 
 
 def table(records, settings):
-    """Return a table by network and metric: values with ranks, and the agreement with CE_KL.
+    """Return a table by network and metric: errors with ranks, and the agreement with CE_KL.
 
     The agreement is the rank correlation over the classes.
     """
