@@ -100,10 +100,9 @@ def _limit_size(spec: EstimatorSpec, n: int) -> int:
 def _estimate(
     case: Case, data: Data | None = None, seed: int = 0, problem: Any = None
 ) -> dict[str, Estimate]:
-    """Return the estimates of the case's estimator on `data`, by default on the case's sample.
+    """Return the estimates on `data`, p and y before the reduction, by default those of the case.
 
-    `data` are p and y before the reduction. `problem` is passed to the estimator, by default the
-    problem of the case.
+    `problem` is passed to the estimator, by default the problem of the case.
     """
     p, y = (case.p, case.y) if data is None else data
     return _apply(case, *reduce(p.copy(), y.copy(), case.notion), seed, problem)
@@ -306,10 +305,9 @@ def determinism(case: Case) -> str:
 
 
 def near_zero(case: Case) -> str:
-    """Check that mean estimates on calibrated samples are at most `null_bias`.
+    """Check that means over calibrated samples exceed `null_bias` by at most 3 standard errors.
 
-    An excess of up to 3 standard errors is allowed. Suprema, roots, upper bounds and estimands
-    that are no distances are not checked.
+    Suprema, roots, upper bounds and estimands that are no distances are not checked.
     """
     bound = case.spec.null_bias
     problem = _problem(case.spec, case.notion, Identity(), Identity())
@@ -364,10 +362,7 @@ def input_kept(case: Case) -> str:
 
 
 def declarations(case: Case) -> str:
-    """Check that the declared properties are valid, and that all estimands are declared.
-
-    Return the names of the declared properties.
-    """
+    """Check that the declared properties are valid and complete, and return their names."""
     declared = requirements.estimator(case.estimator)
     names = case.spec.estimands
     extra = set(_estimate(case)) - set(names) if names is not None else set()
