@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.popordanoska2024 import claims as paper_claims
-from harness.experiments.popordanoska2024 import fig6, networks
+from harness.experiments.popordanoska2024 import fig6, networks, printed_claims
 from record_frames import record_frame
 
 from harness.configure.compose import compose
@@ -20,8 +20,8 @@ def settings():
 def test_statistics_of_the_printed_tables_by_hand(settings):
     """Table 2: VGG16BN 1.36 +- 0.03 against 1.38 +- 0.03; PreResNet20 on CIFAR-100 0.35 twice, and
     0.96 against 0.76. Table 3: losses .01, .04, .03, .10, .03, .01. Notebook: .839 against .689."""
-    result = paper_claims.claims_on_printed_tables(None, settings)
-    result |= paper_claims.claims_on_printed_curves(None, settings)
+    result = printed_claims.claims_on_printed_tables(None, settings)
+    result |= printed_claims.claims_on_printed_curves(None, settings)
     values = {
         "temperature is better in KL, printed": -0.02,
         "isotonic is better in squared L2, printed": 0.0,
@@ -40,7 +40,7 @@ def test_the_error_of_a_printed_difference_has_that_of_its_rounding():
     """0.03 and 0.04, and 0.01 / sqrt(12) of each number."""
     frames = [pd.DataFrame({"x (standard error)": [error]}) for error in (0.03, 0.04)]
     expected = (0.03**2 + 0.04**2 + 2 * 0.01**2 / 12) ** 0.5
-    assert paper_claims.printed_error(*frames, "x").tolist() == pytest.approx([expected])
+    assert printed_claims.printed_error(*frames, "x").tolist() == pytest.approx([expected])
 
 
 def test_the_exponent_of_n_is_that_of_the_standard_deviation():
