@@ -201,7 +201,8 @@ def _rows_of_errors(how_far: HowFar) -> Iterator[Row]:
 def _rows_of_gains(answer: Gains) -> Iterator[Row]:
     """Yield the named numbers of the quoted gain, then of all gains.
 
-    The quoted gain is that of the best map, else the one with the largest gain in log-loss.
+    The quoted gain is that of `answer.best`. If no map is best, it is the gain that is largest in
+    log-loss.
     """
     if not answer.gains:
         return

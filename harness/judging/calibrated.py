@@ -138,11 +138,11 @@ def class_tests(
 ) -> list[tuple[ScalarTest, float]]:
     """Test every column of p (n, k) against its event indicators y (n, k).
 
-    Return a list of (result of the first test, p-value), one per class. A class whose first
-    p-value, from 499 resamples, is at most 0.1 is tested a second time with more resamples. Its
-    p-value is then that of the second test. This is valid: for a < 0.1, P(p-value <= a) is at most
-    P(second <= a), and for larger a at most P(first <= a). The p-values are not corrected for the
-    number of classes.
+    Return a list of (result of the first test, p-value), one per class. The first test uses 499
+    resamples and has the p-value p1. If p1 <= 0.1, a second test uses more resamples, and its
+    p-value p2 replaces p1. This is valid: the probability of a returned p-value of at most a is
+    at most P(p2 <= a) for a < 0.1, and at most P(p1 <= a) for larger a. The p-values are not
+    corrected for the number of classes.
 
     Examples
     --------

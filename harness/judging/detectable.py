@@ -1,13 +1,15 @@
 """The size of an error that the test would have detected.
 
-Labels follow a tempered version of the predictions, q = sigma(b logit p). For b < 1 the
-predictions p are then overconfident, for b > 1 underconfident. The L1 error of p is mean |q - p|.
-For each direction, bisection finds the error that is detected with probability 0.8. The result is
-the larger of the two. There is no result if a larger error in the other direction would be missed.
+Labels are drawn with the probabilities q = sigma(b logit p) in place of the predictions p, where
+sigma is the inverse of logit. For b < 1 the predictions p are then overconfident, for b > 1
+underconfident. The L1 error of p is mean |q - p|. For each of these two directions, bisection over
+b finds the error that the test detects with probability 0.8. The result is the larger of the two
+errors. If even the strongest error of one direction is missed, the result is the error of the other
+direction. It is None if the missed error is larger than that.
 
 The power is estimated as the share of 160 draws (fewer with many classes) in which the test
-rejects. Its standard error is 0.03, so that the error has a relative accuracy of about 5 %. Errors
-of another form may have to be larger to be detected.
+rejects. Its standard error is 0.03, so that the error has a relative accuracy of about 5 %. The
+test may miss errors of this size that do not have the form of q.
 """
 
 from __future__ import annotations
@@ -35,10 +37,11 @@ PowerAt = Callable[[float], tuple[float, float]]  # log b -> (power, L1 error)
 def detectable_by_scores(
     p: Array, tests: Sequence[ScalarTest], alpha: float, rng: np.random.Generator
 ) -> float | None:
-    """Return the mean L1 error of the columns of p (n, k) that at least one of k tests detects.
+    """Return the L1 error at which at least one of k tests rejects with probability 0.8.
 
-    Each test has level alpha / k. The columns are simulated independently of one another. Return
-    None if no tempered version of the predictions is detected often enough.
+    The tests are those of the k columns of p (n, k), each at level alpha / k. The L1 error is the
+    mean over the columns. The columns are simulated independently of one another. Return None if
+    no error of the form in this module is detected with that probability.
 
     Examples
     --------
@@ -61,11 +64,12 @@ def detectable_by_scores(
 
 
 def detectable_by_vectors(p: Array, test: VectorTest, alpha: float) -> float | None:
-    """Return the mean of sum_j |q_j - p_j| of vectors p (n, k) that the test detects.
+    """Return the L1 error of probability vectors p (n, k) that the test detects.
 
-    q is the tempered version of p: q_j is proportional to p_j^b. Only the temperature statistic is
-    used, with a normal approximation. The other statistics can only add to the power. Return None
-    if no tempered version is detected often enough.
+    The error is the mean over rows of sum_j |q_j - p_j|. Labels are drawn from q, where q_j is
+    proportional to p_j^b. The error is detected if the power is at least 0.8. Only the temperature
+    statistic is used, with a normal approximation. The other statistics can only add to the power.
+    Return None if the test detects no such error.
     """
     part = p[:: max(1, len(p) // 5000)]
     scale = test.rows / len(part)
@@ -134,10 +138,12 @@ class _Column:
 
 
 def larger_error(power_at: PowerAt) -> float | None:
-    """Return the larger of the two errors, one per direction, that are detected often enough.
+    """Return the larger of the L1 errors of over- and underconfidence that the test detects.
 
-    An error is detected often enough if the power is 0.8. Return None if no error is, or if a
-    larger error in the other direction would be missed.
+    `power_at` maps log b to (power, L1 error). For each direction, bisection over log b finds the
+    error that is detected with probability 0.8. If even the strongest error of one direction is
+    missed, the error of the other direction is returned. Return None if the missed error is larger
+    than that, or if both directions are missed.
     """
     errors, missed = [], 0.0
     for sign in (-1.0, 1.0):

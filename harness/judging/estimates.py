@@ -55,9 +55,11 @@ def estimates(
     """Return at most four estimates of the L1 error, and the squared error of the first one.
 
     The first is the headline: `best`, the estimator with the smallest regret over the whole arena,
-    or `best_fast` if `best` would take long. The others are a lower bound in expectation, the plain
-    15 bins of the papers, and a published estimator. The latter has the smallest regret at the
-    nearest n and number of classes. Binned estimates have no interval: their bias is unknown.
+    or `best_fast` if `best` would take long. The second one is in expectation below the truth. The
+    third one is `binned15`, the ECE with 15 bins that most papers report. The fourth one is the
+    published estimator with the smallest regret at the nearest n and number of classes. Binned
+    estimates have no interval: their bias is unknown. Estimators that do not support `notion` are
+    left out.
     """
     n, k = data.n, data.k
     names = ["best" if p.size <= REPEATED and notion != "classwise" else "best_fast"]
@@ -143,7 +145,7 @@ def _interval(e: Any, kind: str, level: float) -> Interval:
 
 
 def _with_measurements(row: ErrorEstimate, n: int, k: int) -> ErrorEstimate:
-    """Add the regret at the nearest n and k, and the coverage at a similar size, as measured."""
+    """Add the regret and the coverage that were measured at the (n, k) nearest to n and k."""
     if row.reason is not None:
         return row
     regrets = nearest_rows(

@@ -74,7 +74,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
 
     Coverage at level 0.95 was measured with 100 to 200 samples per case: four methods; calibrated,
     shifted and overconfident binary scores; n = 100 to 5,000. It was 0.945 to 1, and 0.80 to 0.96
-    with c = 1. With three classes it was 0.925 to 1 of 80 samples.
+    with c = 1. With three classes and 80 samples per case it was 0.925 to 1.
 
     References
     ----------
@@ -233,7 +233,10 @@ def _sentence(
 
 
 def _flipped(interval: Interval) -> Interval:
-    """Return an interval for the size of a gain: a negative gain is written as a loss."""
+    """Return the interval of the loss, which is minus the gain, if the gain is negative.
+
+    The interval of another gain is returned unchanged.
+    """
     value, low, high = interval.value or 0.0, interval.low, interval.high
     if value >= 0.0 or low is None or high is None:
         return replace(interval, value=abs(value))

@@ -258,10 +258,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def describe(name: str, gap: Gap, adjusted: float) -> tuple[str, Gap]:
-    """Return a sentence on a class or a group, and its gap with the intervals to be shown.
+    """Describe the calibration of the class or group `name` in a sentence.
 
-    The intervals are extended to 0 if the corrected p-value `adjusted` does not reject
-    calibration.
+    Return the sentence, and `gap` with the intervals that are shown. They are extended to 0 if the
+    corrected p-value `adjusted` does not reject calibration.
     """
     means = f"mean score {format_share(gap.mean_score)}, frequency {format_share(gap.frequency)}"
     if adjusted > 1.0 - gap.gap.level:

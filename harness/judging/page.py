@@ -38,8 +38,9 @@ def html(judgement: Answers) -> str:
 def _headline(judgement: Answers) -> tuple[str, str]:
     """Return the headline of the page and its tone: bad, good or open.
 
-    The headline answers the first question in a few words. It mentions a class or a group that
-    stands out, or a recalibration that gains, even if the tests find nothing. "No miscalibration
+    The headline answers the first question in a few words. If the tests find
+    nothing, it still mentions that a class or a group stands out, or that recalibration improves
+    the scores. "No miscalibration
     was found" does not contradict the intervals on the page: `howfar.errors` extends them to 0 if
     the test does not reject.
     """

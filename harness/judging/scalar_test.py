@@ -145,7 +145,7 @@ def critical_values(null: Array, alpha: float) -> Array:
 
     At most a share alpha of the resamples `null` (B, L) reaches the critical value of any
     statistic. A critical value is infinite if even the largest value of its statistic occurs in a
-    larger share of the resamples, as with few rows.
+    larger share of the resamples. This happens if there are few rows.
 
     Examples
     --------

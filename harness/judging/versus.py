@@ -48,8 +48,8 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
     Versus
         For each pair the differences in five quantities, where smaller is better:
 
-        error_rate    wrong predictions of the most likely class (for confidences, wrong
-        predictions) log_loss      mean log-loss
+        error_rate    share of rows whose predicted class is wrong
+        log_loss      mean log-loss
         brier         mean Brier score
         calibration   the part of the log-loss that recalibration removes
         refinement    the part of the log-loss that recalibration leaves
@@ -60,9 +60,9 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
     calibration for two classes. For more classes it is vector scaling if there are 200 rows per
     class, else temperature scaling. The calibration part is in expectation at most the KL error.
 
-    Differences of L1 errors are not reported. From cross-fitted isotonic maps, their 95 % interval
-    covered in only 0.77 to 0.9 of the samples if one error is small. An interval with enough
-    coverage hardly ever told two models apart.
+    Differences of L1 errors are not reported. If one of the errors is small, 95 % intervals from
+    cross-fitted isotonic maps contained the true difference in only 0.77 to 0.9 of the samples.
+    Intervals with enough coverage nearly always contained 0.
 
     Means have t intervals. Those of calibration and refinement are 1.5 times as wide
     (`harness.judging.gain`). The error rate has the interval of `matched_interval`. Coverage was
