@@ -1,8 +1,9 @@
 """Read and write the files of a results folder, on this disk or in a bucket.
 
-A bucket is a folder of an object store that an address names: out=s3://BUCKET/FOLDER. Records,
-truths and descriptions of runs have the name GROUP/FILE, in a folder as in a bucket. pyarrow reads
-the schemes s3, gs, abfs, hdfs and file. fsspec, if it is installed, reads all others.
+A bucket is a folder of an object store, with an address such as s3://BUCKET/FOLDER. Files of
+records, of true values and of runs are called GROUP/FILE, both on this disk and in a bucket. GROUP
+is records, truths or runs. pyarrow reads addresses that begin with s3, gs, abfs, hdfs or file.
+fsspec, if it is installed, reads all others.
 
 Each bucket has a folder on this host too. The file `.store` in that folder holds the address of the
 bucket. Figures, tables and pages are written to the folder; records stay in the bucket.
@@ -281,7 +282,8 @@ def _open_file_system(address: str, process: int) -> tuple[Any, str]:
             ) from None
     except OSError as error:
         raise BadInputError(
-            f"out is {address!r}, which cannot be read: {_message(error)}"
+            f"out is {address!r}, which cannot be read ({_message(error)}); correct the "
+            "address, or the access to the bucket."
         ) from error
     return files, base.rstrip("/")
 
@@ -295,7 +297,8 @@ def _reading(address: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise BadInputError(
-            f"out is {address!r}, which cannot be read: {_message(error)}."
+            f"out is {address!r}, which cannot be read ({_message(error)}); correct the "
+            "address, or the access to the bucket."
         ) from error
 
 
@@ -324,7 +327,7 @@ def _send(address: str, name: str, content: bytes) -> None:
 
 
 def _message(error: Exception) -> str:
-    """Return the first line of the message of a library's or server's error, escaped."""
+    """Return the first line of an error's message, with control characters escaped."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and not error.strerror.startswith("["):
         text = error.strerror.lower() + (f": {error.filename}" if error.filename else "")

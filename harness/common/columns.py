@@ -1,4 +1,4 @@
-"""Column names that several packages must spell alike."""
+"""Column names of the table that `harness.evaluate` returns, as several packages use them."""
 
 from __future__ import annotations
 

@@ -13,10 +13,11 @@ FOLDER_FILES = ("nll_logits.npy", "nll_labels.npy")
 
 
 def find(path: str) -> Path:
-    """Return the absolute path of a data file, or of a folder that contains FOLDER_FILES.
+    """Return the absolute path of a data file.
 
-    A relative path is looked up in the working folder first. The second place is the folder that
-    the environment variable CALHARNESS_DATA names.
+    A folder that contains nll_logits.npy and nll_labels.npy counts as one data file. A relative
+    path is looked up in the working folder, and then in the folder that the environment variable
+    CALHARNESS_DATA names.
 
     Raises
     ------
@@ -36,7 +37,10 @@ def find(path: str) -> Path:
 
 
 def members(path: str | Path) -> list[Path]:
-    """Return the files that a path stands for: the file itself, or FOLDER_FILES of a folder."""
+    """Return the files that a path stands for, as a list.
+
+    For a folder they are its nll_logits.npy and nll_labels.npy, else the file itself.
+    """
     path = Path(path)
     return [path / name for name in FOLDER_FILES] if path.is_dir() else [path]
 

@@ -34,9 +34,10 @@ def written_name(module: str) -> str:
 
 
 def item_module(paper: str, item: str) -> str:
-    """Return the dotted path of the module that draws an item of a paper.
+    """Return the dotted path of the module that draws a figure or table of a paper.
 
-    A paper without a folder in our experiments/ is a package of the user: <paper>.<item>.
+    `item` is the name of the figure or table, such as fig1. If the paper has no folder in our
+    experiments/, the module belongs to a package of the user: <paper>.<item>.
     """
     is_ours = (EXPERIMENTS / paper).is_dir()
     return f"harness.experiments.{paper}.{item}" if is_ours else f"{paper}.{item}"

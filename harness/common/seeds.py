@@ -2,8 +2,11 @@
 
 generator         its seed                                  consequence
 data              (base seed, problem, rep)                 all estimators see the same sample
-data, shared      (base seed, stream, rep)                  problems with equal `stream` share it
+data, shared      (base seed, stream, rep)                  several problems see the same rows
 estimator         (base seed, problem, rep, n, estimator)   cells do not influence each other
+
+rep is the index of the replication. The second line holds for problems with a field `stream`, which
+is a name that those problems share.
 
 For predictions from a file, the digest of the file's content replaces the problem. The same data
 therefore give the same numbers in every file format and under every name. A problem spawns one

@@ -28,7 +28,8 @@ SMALLEST = 1e-12
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path for the block to write to, then move that file to `path`.
 
-    If the block raises an error, `path` stays as it was. Errors name `path`.
+    If the block raises an error, `path` stays as it was. Messages of system errors name `path`,
+    not the temporary path.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
@@ -78,7 +79,9 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def stated_error(error: float) -> float:
-    """Return the error of a truth, rounded to two significant digits. Below 1e-12, return 0.
+    """Return the numerical error of a true value, rounded to two significant digits.
+
+    For an error below 1e-12, return 0.
 
     Examples
     --------

@@ -16,7 +16,7 @@ SCHEMES = {"dask": "tcp|tls", "ray": "ray"}
 
 
 def host_and_port(engine: str, address: Any) -> tuple[str, int] | None:
-    """Return the host and port in a cluster's address, or None if the address does not fit."""
+    """Return the (host, port) in a cluster's address, or None for an address of another form."""
     host = r"(\[[0-9a-fA-F:]+\]|[\w.-]+)"
     match = re.fullmatch(rf"(?:(?:{SCHEMES[engine]})://)?{host}:(\d{{1,5}})", str(address))
     if match and 0 < int(match[2]) < 65536:

@@ -41,7 +41,10 @@ def setting_names() -> list[str]:
 
 
 def config(group: str, name: str) -> dict[str, Any]:
-    """Return the configuration of an id in conf/, as in `options.Option.config`."""
+    """Return the configuration that conf/ defines for an id: `_target_` and parameters.
+
+    For an experiment, it is the content of its file.
+    """
     return option(group, name).config
 
 

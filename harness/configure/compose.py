@@ -58,8 +58,8 @@ def check_composed(composed: dict[str, Any], overrides: list[str]) -> Settings:
 def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> dict[str, Any]:
     """Return the configuration that Hydra composes from overrides, without checks of its values.
 
-    `typed` are all words of the command line, if there are more than `overrides`. Hydra's own
-    settings may name user code only if these words do.
+    A file with Hydra's own settings may name a module of user code only if `typed` names it too.
+    `typed` are all words of the command line. By default, they are the overrides.
     """
     hydra_source.register()
     with (
@@ -125,9 +125,9 @@ def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
 
 
 def free_paths(overrides: list[str]) -> list[str]:
-    """Return the overrides, with `++` before those whose path is not in conf/config.yaml.
+    """Return the overrides, with `++` before each override that adds a key to the configuration.
 
-    These are labels, reasons and swept parameters. Hydra demands `++` to add a new key.
+    Hydra demands `++` for such keys. They begin with sweep, reasons or labels.
     """
     pattern = r"(sweep|reasons|labels\.(problem|estimator))\.[^=]+="
     return [f"++{text}" if re.match(pattern, text) else text for text in overrides]

@@ -1,8 +1,9 @@
-"""Let Hydra find the configurations that the tables of conf/ define, after those in files.
+"""Let Hydra find the configurations that the tables of conf/ define.
 
-`harness.configure.options` explains the tables. Hydra's own ConfigStore would do the same, but
-Hydra copies it at every composition. Measured with 700 options on two busy cores, a composition
-takes 0.52 s with ConfigStore and 0.24 s with this source.
+Hydra looks for a file first, and then in the tables. `harness.configure.options` explains the
+tables. Hydra's own ConfigStore would do the same, but Hydra copies it at every composition.
+Measured with 700 options on two busy cores, a composition takes 0.52 s with ConfigStore and 0.24 s
+with this source.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def ids(group: str, config_dir: str | None = None) -> list[str]:
 
 
 def find_config_dir(overrides: list[str]) -> str | None:
-    """Return the user's folder of configuration that overrides name, None if they name none."""
+    """Return the folder in an override config_dir=FOLDER, or None without such an override."""
     folders = [text for text in overrides if text.startswith("config_dir=")]
     return folders[-1].partition("=")[2].strip("'") if folders else None
 
@@ -186,7 +186,7 @@ def users_files(group: str, config_dir: str | None) -> dict[str, Path]:
 
 
 def option(group: str, name: str, config_dir: str | None = None) -> Option:
-    """Return the option of an id, of ours or of the user's folder of configuration."""
+    """Return the definition of an id, from conf/ or from the user's folder of configuration."""
     if name in table_options(group):
         return table_options(group)[name]
     path = {**users_files(group, config_dir), **_files(group)}[name]

@@ -47,14 +47,14 @@ ORDERS = Rule(
 class Ranking:
     """Value of the option `ranking`. A model is a problem, named by its id.
 
-    stream      name of the random stream for models that name none, so that all models are judged
-                on the same rows
-    orders      {text: [models]} with the model of smallest error first; models in an inner list
-                are tied
-    reference   source of the right order: `full` (estimates from all rows of the models' files),
-                the name of an estimand (its true values), or null (only `orders`)
-    sets        {text: [models]} if `reference` orders several sets of models, each by itself; null
-                for one set that contains all models
+    stream      name of a random stream, for models whose `stream` is not set; models with the
+                same stream are judged on the same rows
+    orders      {name of an order: [models]}, the model with the smallest error first; models in
+                an inner list are tied
+    reference   what the right order is computed from: `full` for estimates on all rows of the
+                files, the name of an estimand for its true values, null if only `orders` count
+    sets        {name of a set: [models]}; `reference` orders each set by itself; null for one set
+                that contains all models
     """
 
     stream: str | None = option(rules.ANYTHING, default=None)
@@ -84,7 +84,7 @@ class Ranking:
         return ranking
 
     def check_models(self, problems: Collection[str]) -> None:
-        """Raise BadInputError unless the run has two models or more, and all that are named here.
+        """Raise BadInputError if the run has fewer than two models, or lacks one of the ranking.
 
         `problems` are the ids of the run's problems.
         """

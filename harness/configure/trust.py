@@ -45,7 +45,7 @@ _PATH = r"[A-Za-z_]\w*(?:\.\w+)*"
 
 
 def named_modules(overrides: Iterable[str]) -> set[str]:
-    """Return the modules of user code that overrides name in trust, `_target_` or a reader.
+    """Return the modules of user code in the overrides: in trust, `_target_` or a reader.
 
     >>> sorted(named_modules(["+estimator.mine._target_=my_module.Mine", "n=5", "trust=[a,b.c]"]))
     ['a', 'b.c', 'my_module']
@@ -132,8 +132,8 @@ def _list_code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def targets(value: Any, place: str) -> Iterator[tuple[str, str]]:
     """Yield (place, dotted path) of each `_target_` inside a nested value.
 
-    `place` is the path of the value itself, which begins all places. If a sweep makes a `_target_`
-    a list of paths, one pair is yielded for each.
+    The argument `place` is the path of the nested value, with which each yielded place begins. In
+    a sweep, a `_target_` may be a list of dotted paths. Then one pair is yielded for each path.
     """
     for inner, key, item in _walk(value, place):
         if key == "_target_":

@@ -48,8 +48,8 @@ def as_configured(
 def differences(settings: Settings, reference: Settings | None) -> Differences:
     """Return {path: (value in `reference`, value in `settings`)} of all settings that differ.
 
-    A problem or estimator that only one of the two has gives one path, and None for the other
-    value. Settings with the role OPERATION, such as `jobs`, are not compared.
+    A problem or estimator may be in only one of the two settings. Then it has a single path, and
+    the missing value is None. Settings with the role OPERATION, such as `jobs`, are not compared.
     """
     if reference is None:
         return {}
@@ -85,7 +85,7 @@ def identity(settings: Settings) -> str:
 
 
 def changed_components(differs: Differences, group: str) -> set[str]:
-    """Return the ids of the problems or estimators that a variation adds or gives new parameters.
+    """Return the ids of problems or estimators that are new in a variation, or have new parameters.
 
     `group` is "problem" or "estimator".
     """
@@ -113,10 +113,11 @@ def _is_component(path: str) -> bool:
 
 
 def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
-    """Return the rows of a comparison with the paper that hold for a variation.
+    """Return the rows in which a variation of an experiment can be compared with the paper.
 
-    Rows without a number of the variation are dropped. If the variation changes n, rows whose label
-    does not state n are dropped too. `compared` is a table of `reproduction.compare`.
+    `compared` is a table of `reproduction.compare`. Rows are dropped if the variation has computed
+    no number for them. If the variation changes n, rows whose label does not state n are dropped
+    too.
     """
     kept = compared["ours"].notna()
     if "n" in differs:

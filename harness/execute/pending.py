@@ -192,12 +192,13 @@ class Costs:
 
     1. the median of earlier records with the same problem, notion, n and estimator;
     2. the median of earlier records with the same notion, n and estimator;
-    3. the record of this estimator and notion with the nearest n;
-    4. the record of the same estimator id, with other parameters, with the nearest n;
+    3. the time in the record with the same notion and estimator whose n is nearest;
+    4. the same for records of this estimator's id with other parameters;
     5. the time that the estimator declares for n = 1,000;
-    6. UNKNOWN_SECONDS.
+    6. UNKNOWN_SECONDS, a default for n = 1,000.
 
-    The values 3 to 6 are multiplied by the ratio of the sample sizes, if that is above 1.
+    If the cell has a larger n than the value is for, values 3 to 6 are multiplied by the ratio of
+    the two n.
 
     `past` are the rows of `reader.seconds_per_cell`. By default, they are read from `out`.
     """

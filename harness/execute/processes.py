@@ -178,7 +178,8 @@ class Child:
         Raises
         ------
         EndedError
-            If the process ended, or exceeded a limit and was stopped. `noted` returns the cell.
+            If the process ended, or exceeded a limit and was stopped. The method `noted` then tells
+            which cell was running.
         WorkerDiedError
             If `is_stopped` returns True.
         Exception

@@ -254,7 +254,7 @@ def _record_interrupted(
 def _add(
     part: parts.Part, plan: Plan, cell: Cell, run_id: str, status: str, reason: str | None
 ) -> None:
-    """Add the record of a cell that has no estimate to a part."""
+    """Add a record without an estimate to a part: the status of a cell, and the reason for it."""
     problem, estimator = plan.problems[cell.problem], plan.estimators[cell.estimator]
     columns = record_columns(problem, estimator, cell, run_id)
     part.add(columns, [{"status": status, "reason": reason}])

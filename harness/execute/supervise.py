@@ -198,9 +198,9 @@ def surroundings(local: bool = True) -> tuple[Any, ...]:
 
 @contextlib.contextmanager
 def safe_path() -> Iterator[None]:
-    """Set PYTHONSAFEPATH in this block, so that worker processes ignore modules in the folder.
+    """Set PYTHONSAFEPATH in this block, so that workers import no module of the working folder.
 
-    A file in the working folder could otherwise replace an installed package. `child.main` removes
+    A file there could otherwise replace an installed package. `child.main` removes
     the variable again, so that processes started by estimators do not inherit it.
     """
     if "PYTHONSAFEPATH" in os.environ:

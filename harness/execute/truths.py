@@ -1,6 +1,7 @@
 """Compute the truths of problems once, and store them.
 
-They are computed in a process whose state no user code can have changed.
+A truth is the true value of an estimand under a notion, for one problem. Truths are computed in a
+process whose state no user code can have changed.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
             supervise.call("harness.execute.truths:compute", task, limits)
         except processes.EndedError as end:
             ids = ", ".join(problem.id for problem, _ in group)
-            raise BadInputError(f"computing the truth of {ids} {end}.") from None
+            raise BadInputError(
+                f"computing the truth of {ids} {end}; correct the method truth of the problem."
+            ) from None
 
 
 def compute(task: list[tuple[str, str, dict[str, Any], Pairs]]) -> None:

@@ -39,7 +39,7 @@ class Cell(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Cells of the same kind differ in `rep` and `seed` only.
+        """Kind of the cell, as (problem, notion, estimator, n).
 
         The kind decides whether a cell is skipped, and how long it takes.
         """

@@ -247,7 +247,9 @@ def import_object(path: Any, where: str) -> Any:
         ) from error
     if not hasattr(module, name):
         close = guess(name, list(vars(module)))
-        raise BadInputError(f"{where}: module {module_path!r} has no {name!r}{close}.")
+        raise BadInputError(
+            f"{where}: module {module_path!r} has no {name!r}{close}; correct the name."
+        )
     value = getattr(module, name)
     # Modules of the harness import os and others. A configuration must not reach these.
     if is_ours(module_path) and not is_ours(str(getattr(value, "__module__", ""))):
@@ -259,7 +261,7 @@ def import_object(path: Any, where: str) -> Any:
 
 
 def describe(value: Any, config: Any = None) -> Any:
-    """Return data that identify a value in a key, and that can be written as JSON.
+    """Return the description of a value that enters a component's key, as data for JSON.
 
     * An object with a `fingerprint` (a dict, such as checksums of files) becomes its class name
       and the fingerprint.
@@ -319,9 +321,9 @@ def foreign_modules(config: Any) -> tuple[str, ...]:
 
 
 def _target_modules(config: Any) -> set[str]:
-    """Return the modules outside the harness of all `_target_` in a configuration.
+    """Return the modules that a `_target_` in a configuration uses, without those of the harness.
 
-    These are the modules named in the paths, and the modules that define the imported objects.
+    They are the modules named in the paths, and the modules that define the imported objects.
     """
     modules = set()
     for target in targets(config):

@@ -32,7 +32,7 @@ class Configured:
         Settings in which the run differs from the file of its experiment, as
         {path: (value in the file, value in the run)}.
     configured_points : list of dict
-        Points of the sweep that the file of the experiment asks for, if it does.
+        Points of the sweep in the file of the experiment. Without a sweep there, it is empty.
     others : tuple of Configured
         Experiments whose records the run also uses, each without changes.
     """
@@ -126,8 +126,8 @@ class Configured:
     def folder(self) -> Path:
         """Folder of the results.
 
-        An experiment without changes has <out>/<paper>, <out>/arena or <out>/<name>. A variation
-        has <out>/variations/<stem>, and a sweep has <out>/sweeps/<stem>.
+        For an experiment without changes it is <out>/<paper>, <out>/arena or <out>/<name>. For a
+        variation it is <out>/variations/<stem>, and for a sweep <out>/sweeps/<stem>.
         """
         if self.is_variation:
             return self.out / ("sweeps" if self.is_sweep else "variations") / self.stem
@@ -177,12 +177,12 @@ class Configured:
     def shown_settings(self) -> Settings:
         """Return the settings for drawing, with `files` and `subsets` filled in.
 
-        Figures must not show replications that share rows of a file as independent samples. `files`
-        contains the pairs (problem, n) for which this holds. `subsets` contains those of them whose
-        samples have fewer rows than the file.
+        If samples are rows of a file, replications share rows. A figure must not treat them as
+        independent. `files` lists the pairs (problem, n) with such samples. `subsets` lists those
+        pairs of `files` for which n is smaller than the number of rows.
 
-        A paper or a ranking regards a file as the population. There, `files` contains only the
-        pairs whose samples are all rows of the file.
+        A paper or a ranking regards a file as the population. There, `files` lists only the pairs
+        for which n is the number of rows.
         """
         is_population = self.paper or self.settings.ranking
         files, subsets = set[tuple[str, int]](), set[tuple[str, int]]()

@@ -36,11 +36,11 @@ def check_figure_estimators(settings: Settings) -> None:
 def add_bootstrap(
     settings: Settings, plain: dict[str, Component], size: int, existing: dict[str, Component]
 ) -> dict[str, Component]:
-    """Return the estimators for a problem whose samples are rows of a file, by name.
+    """Return {name: estimator} with estimators wrapped by a bootstrap, for a problem from a file.
 
-    The bootstrap wraps an estimator and resamples the rows, which gives an interval. If the setting
-    `bootstrap` is null, only cheap estimators are wrapped, and none in a run that belongs to a
-    paper or ranks models.
+    The bootstrap resamples the rows of a sample, and adds an interval to each estimate. If the
+    setting `bootstrap` is null, only cheap estimators are wrapped. In a run that belongs to a paper
+    or ranks models, none is wrapped then.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def add_bootstrap(
     plain : dict of str to Component
         Estimators without a bootstrap.
     size : int
-        Number of rows. For the notions that judge each class, it is multiplied by the number of
-        classes.
+        Number of rows, times the number of classes if a notion of the run judges each class. The
+        size decides which estimators are cheap.
     existing : dict of str to Component
         Estimators that were returned for other problems, so that none is built twice.
     """
@@ -134,7 +134,8 @@ def share_stream(problems: dict[str, Component], ranking: Ranking) -> dict[str, 
             f"{name} ({'generated' if n is None else f'{n:,} rows'})" for name, n in rows.items()
         )
         raise BadInputError(
-            f"the models of a ranking are {sizes}; give models that predict the same rows."
+            f"the models of a ranking have different numbers of rows: {sizes}; give models that "
+            "predict the same rows."
         )
     models = {}
     for name, part in problems.items():
@@ -208,7 +209,7 @@ def choose_sizes(name: str, problem: ProblemSpec, n: Any) -> list[int]:
     for size in sizes:
         if problem.n_max is not None and size > problem.n_max:
             raise BadInputError(
-                f"n is {size}, but problem {name!r} has only {problem.n_max} samples; give a "
+                f"n is {size}, but problem {name!r} has only {problem.n_max} rows; give a "
                 "smaller n."
             )
         if problem.sizes is not None and size not in problem.sizes:

@@ -200,7 +200,7 @@ def test_a_changed_configuration_is_refused(nets, tmp_path, monkeypatch, changed
 def test_a_changed_key_of_an_estimator_or_problem_is_refused(nets, monkeypatch, group):
     _, path, experiment = nets
     components = getattr(experiment.plan, group)
-    unchanged = stored_plan.chosen
+    unchanged = stored_plan.build_selected
     for name, component in components.items():
         changed = component._replace(key="0" * 16)
         plan = experiment.plan

@@ -182,7 +182,7 @@ FILES = {  # name, content, options, and an option, value or remedy that the mes
     "no parquet": ("a.parquet", "PAR1", "", "frame.to_parquet('preds.parquet')"),
     "json": ("a.json", "{}", "", "allowed are .npz, .csv and .parquet"),
     "no such column": ("a.csv", ROWS, "problem.predictions.labels=z", "z"),
-    "more samples than rows": ("a.csv", ROWS, "n=9", "has only 3 samples"),
+    "more samples than rows": ("a.csv", ROWS, "n=9", "has only 3 rows"),
     "few resamples": ("a.csv", ROWS, "bootstrap=3", "bootstrap is 3"),
     "one file of two": ("a.csv", ROWS, "sweep.problem.predictions.path=[a.csv,b.csv]", "b.csv"),
     "two parts": ("a.csv", ROWS, "problem.predictions.split=validation", "has only one part"),
