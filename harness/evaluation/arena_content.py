@@ -96,9 +96,10 @@ def content(
 ) -> Content:
     """Compute the content of the arena's page from records.
 
-    `families` is {family: [problem ids]}, `classes` is {problem: number of classes}. `streams` is
-    {problem: name of its random stream} for models on the same data. `resamples` and `seed` belong
-    to the bootstrap.
+    `frame` holds the records. `families` is {family: [problem ids]}, and `classes` is {problem:
+    number of classes}. `streams` is {problem: name of its random stream}; problems that share a
+    stream are models on the same data. `resamples` is the number of bootstrap resamples, and
+    `seed` the seed of the bootstrap.
     """
     every = arena.settings(ranked_rows(frame), families, classes)
     main = every[every["estimand"].isin(arena.MAIN)]

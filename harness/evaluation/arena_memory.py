@@ -38,7 +38,10 @@ def read(folder: Path) -> pd.DataFrame:
 
 
 def add_peaks(table: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """Add the measured peak_mb to a table with the columns KEYS; NaN where nothing was measured."""
+    """Add the measured peak_mb to a table by estimator, notion, n and k.
+
+    `measured` is the result of `read`. The value is NaN where nothing was measured.
+    """
     return table.drop(columns="peak_mb", errors="ignore").merge(
         measured[[*KEYS, "peak_mb"]], how="left", on=KEYS
     )

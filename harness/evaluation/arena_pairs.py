@@ -33,7 +33,10 @@ LEVEL = 0.95
 def trials_of_records(
     records: pd.DataFrame, classes: Mapping[str, int], streams: Mapping[str, str]
 ) -> pd.DataFrame | None:
-    """Return `trials` for the records of the experiment `arena_pairs`, None without any."""
+    """Return the result of `trials` for the records of the experiment `arena_pairs`.
+
+    Return None if `records` has no record of this experiment.
+    """
     if "experiment" not in records or not records["experiment"].eq(EXPERIMENT).any():
         return None
     rows = records[records["experiment"].eq(EXPERIMENT)]

@@ -244,7 +244,7 @@ def smallest(parts: Iterable[Statistic], why: str | None = None) -> Statistic:
 
     Its interval goes from the smallest lower end to the smallest upper end. For an interval at
     level LEVEL, each of the `parts` needs the level `among(number of parts)`. Parts without a
-    number are left out. `why` is by default that of the smallest part.
+    number are left out. `why` is the `why` of the result. Default: the `why` of the smallest part.
 
     Examples
     --------
@@ -330,7 +330,7 @@ def _claims(settings: Settings) -> pd.DataFrame:
 
 
 def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return one row per claim, with a column for each number."""
+    """Return one row per claim: its quote, statistic, threshold, interval, verdict and reason."""
     names = {
         "row": "claim", "quote": "quote", "place": "place", "where": "where", "column": "statistic",
         "unit": "side", "reported": "threshold", "ours": "value", "low": "low", "high": "high",

@@ -1,22 +1,26 @@
 """Comparison of one of our own estimators with the published ones on the problems of the arena.
 
-For our estimator o and a published estimator e, in a setting (problem, notion, n, estimand),
+A setting is a problem, notion, n and estimand. In each setting, our estimator o and a published
+estimator e are compared by
 
     l_e = log( max(RMSE_o, floor) / max(RMSE_e, floor) )
 
-over the replications that both have, with the floor of `arena.floors`. Cells without an answer
-count by the arena's rule. The standard error of l_e comes from the jackknife over replications, as
-both estimators saw the same draws.
+The RMSEs are over the replications that both estimators have. `arena.floors` defines the floor. A
+cell that failed or is undefined counts with a large error (`arena.RULE`). Both estimators saw the
+same draws, so the standard error of l_e comes from the jackknife over replications.
 
-A group is a family of problems, or a family at one n and number of classes k. Its value is the mean
-of l_e, first over the problems of each (family, n, k), then over these. Samples of one problem are
-nested (a small n is a prefix of a larger n), so the jackknife leaves out a replication at all n at
-once. Problems are independent.
+A group is a family of problems, or a family at one n and number of classes k. l_e is averaged first
+over the problems of each (family, n, k), then over the (family, n, k) of the group. Samples of one
+problem are nested (a small n is a prefix of a larger n), so the jackknife leaves out a replication
+at all n at once. Problems are independent.
 
-    wins    more accurate than every published estimator. The p-value is the largest of the
-            one-sided p-values (an intersection-union test).
-    loses   less accurate than some published estimator. The p-value is the smallest of the
-            one-sided p-values, times the number of published estimators (Bonferroni).
+The verdict on a group is one of these, or undecided:
+
+    wins    Our estimator is more accurate than every published estimator. The p-value is the
+            largest of the one-sided p-values (an intersection-union test).
+    loses   Our estimator is less accurate than some published estimator. The p-value is the
+            smallest of the one-sided p-values, times the number of published estimators
+            (Bonferroni).
 
 At most 5 % of all such verdicts on a page are expected to be false (Benjamini and Hochberg). They
 hold for the arena's problems: only the replications are random.

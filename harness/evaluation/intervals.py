@@ -129,7 +129,7 @@ def coverage_table(records: pd.DataFrame, families: Families) -> pd.DataFrame:
         worst_family, worst_coverage
             The family with the lowest coverage, and this coverage.
         fails
-            The families whose coverage is below the smallest accepted one for their samples.
+            The families whose coverage is more than 3 standard errors below the level.
         cpu_seconds
             Mean CPU time of a cell.
         without

@@ -257,8 +257,9 @@ def without_number(
     """Return rows for `reproduction.compare` that explain why cells gave no number.
 
     The result has the columns row, column, why and keys, one row per place in the paper's table.
-    `row` and `columns` are formats whose fields are columns of the records, or the labels `model`
-    and `column`. With several `columns`, each cell explains a number in each of them.
+    `row` and `columns` are formats of the names of these places. Their fields are columns of the
+    records, or the labels `model` and `column`. With several formats in `columns`, a cell without a
+    number leaves several places empty, and each of them has a row.
     """
     lost = labelled(records[~has_number(records)], settings)
     lost = lost.assign(
@@ -316,8 +317,9 @@ def answers(
     ours : DataFrame
         Result of `numbers`, `without_number` or `together`.
     otherwise : str, mapping or callable, optional
-        Reason why a reported number has none of ours: one sentence for all, {row: sentence}, or a
-        function of row and column. With None the settings' `reasons` are used.
+        Reason why we have no number to compare with a reported one: one sentence for all reported
+        numbers, {row: sentence}, or a function of row and column. With None the settings'
+        `reasons` are used.
     items : iterable of str, optional
         The reported items. Default: all of `settings.compare`.
     """

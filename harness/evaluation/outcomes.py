@@ -52,7 +52,10 @@ def drop_repeats(rows: pd.DataFrame, experiments: Iterable[str] | None = None) -
 
 
 def count_by_source(compared: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """Return {source: {verdict: number of rows}}, sorted as SOURCES and VERDICTS, without zeros."""
+    """Count the rows of a reproduction.csv by source and verdict.
+
+    Return {source: {verdict: number of rows}} in the order of SOURCES and VERDICTS, without zeros.
+    """
     counts = {source: verdicts.count(rows) for source, rows in compared.groupby("source")}
     return {source: counts[source] for source in reproduction.SOURCES if source in counts}
 

@@ -163,7 +163,7 @@ def read(name: str) -> Paper:
         raise BadInputError(f"{where} is not valid YAML ({reason}); correct it.") from None
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0]
-        raise BadInputError(f"{where}: {error.full_key}: {reason}.") from None
+        raise BadInputError(f"{where}: {error.full_key}: {reason}; correct this entry.") from None
     if missing:
         raise BadInputError(f"{where} lacks {', '.join(missing)}; add the missing entries.")
     paper = cast(Paper, OmegaConf.to_object(config))
@@ -220,7 +220,10 @@ def check(paper: Paper) -> None:
         for name in item.experiments:
             where = f"experiments/{paper.id}/paper.yaml: items.{item.id}.experiments has {name!r}"
             if name not in known:
-                raise BadInputError(f"{where}, which is no experiment{guess(name, known)}.")
+                raise BadInputError(
+                    f"{where}, which is no experiment{guess(name, known)}; "
+                    "choose one that `calharness list experiments` shows."
+                )
             owner = options.option("experiment", name).config.get("paper")
             if owner != paper.id:
                 raise BadInputError(

@@ -188,9 +188,10 @@ def score_settings(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def list_model_sets(records: pd.DataFrame, settings: Settings) -> dict[str, tuple[str, ...]]:
-    """Return {name: problem ids} of the sets of models that are ordered by the reference.
+    """Return the sets of models (`settings.ranking.sets`) as {name: problem ids}.
 
-    If the settings define no sets, one set named `all` holds all problems.
+    `score_settings` orders the models of each set by `settings.ranking.reference`. If the settings
+    define no sets, one set named `all` holds all problems.
     """
     sets = _ranking(settings).sets or {"all": records["problem"].unique()}
     return {name: tuple(models) for name, models in sets.items()}

@@ -8,8 +8,8 @@ Let x be the score, y the event (0 or 1), q the value of the curve at x, and yba
 With means over the rows, the Brier score splits into three non-negative parts:
 
     mean (x - y)^2 = MCB - DSC + UNC
-    MCB = mean (x - y)^2 - mean (q - y)^2      miscalibration: the gain from recalibration DSC =
-    UNC - mean (q - y)^2                 discrimination
+    MCB = mean (x - y)^2 - mean (q - y)^2      miscalibration: the gain from recalibration
+    DSC = UNC - mean (q - y)^2                 discrimination
     UNC = ybar (1 - ybar)                      uncertainty
 
 MCB is biased upwards, because the curve is fitted on the rows on which it is evaluated.
@@ -97,7 +97,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Band:
-    """A pointwise consistency band: its ends `low` and `high` at the scores, three arrays (g,)."""
+    """A pointwise consistency band of a curve: it goes from `low` to `high` at each of `scores`.
+
+    `level` is the level of the band, and `resamples` the number of curves that it is computed from.
+    """
 
     level: float
     resamples: int
@@ -160,9 +163,9 @@ def compute_band(curve: Curve, level: float = 0.9, resamples: int = 200, seed: i
     """Compute a pointwise consistency band from refits of simulated labels.
 
     The labels are drawn at the same scores x as if these were calibrated, Y ~ Bernoulli(x). The
-    band lies around the diagonal. A curve outside the band speaks against calibration. For
-    calibrated scores the curve leaves the band at any given score in a share 1 - level of samples,
-    and at some score more often.
+    band lies around the diagonal. A curve outside the band speaks against calibration. If the
+    scores are calibrated, the curve is outside the band at a given score in a share 1 - level of
+    the samples. It is outside the band at one score or another in more of the samples.
 
     The scores are fixed, whereas Dimitriadis et al. (2021) resample them as well. Cost O(resamples
     n), about 0.5 s for n = 50,000. For very large n fewer resamples are used (MAX_LABELS).

@@ -3,8 +3,8 @@
 experiments/<paper>/reported.csv holds the reported numbers, reported_runs.parquet single runs that
 the authors published. Their columns:
 
-    item, row, column   place of the number: a figure or table, and its row and column value, unit
-    the number and its unit
+    item, row, column   place of the number: a figure or table, and its row and column
+    value, unit         the number and its unit
     plus_minus          its standard error
     reps                number of replications behind it
     precision           one unit of the last printed digit, 0 for full precision
@@ -198,8 +198,8 @@ def compare(
 
     Notes
     -----
-    If a reported standard error has no number of ours, the error of our number is compared with
-    it. The error of that error is error / sqrt(2 (reps - 1)).
+    A paper may report the standard error of a number. If `ours` has no row for it, it is compared
+    with `error` of our number. The error of this standard error is error / sqrt(2 (reps - 1)).
     """
     if absent := [name for name in (*KEY, "value") if name not in ours]:
         raise BadInputError(
@@ -235,9 +235,9 @@ def compare(
 
 
 def _with_standard_errors(ours: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
-    """Add our standard error for every reported standard error that has no number of ours yet.
+    """Add a row with our standard error for every reported standard error that `ours` lacks.
 
-    If our number has no standard error, the row has the reason in `why`. `asked` lists the
+    If our number has no standard error, the new row has the reason in `why`. `asked` lists the
     reported numbers by item, row and column.
     """
     asked = asked[asked["column"].str.endswith(STANDARD_ERROR)]
@@ -343,9 +343,8 @@ def save(compared: pd.DataFrame, experiment: str, folder: Path) -> list[Path]:
 
     reproduction.csv            the comparison, without single runs
     reproduction_runs.csv       the comparison of single runs of the authors (items *_runs)
-    reproduction_cells.parquet  experiment, item, row, column, key: the cells behind every number,
-    to be
-                                joined with the records
+    reproduction_cells.parquet  the cells behind every number. Columns: experiment, item, row,
+                                column, and the key of a cell in the records.
     """
     single = compared["item"].str.contains("_runs")
     cells = compared[[*KEY, "keys"]].explode("keys").dropna(subset="keys")

@@ -60,10 +60,10 @@ def estimators(records: pd.DataFrame, settings: Settings) -> list[str]:
 
 
 def has_bounds(table: pd.DataFrame, settings: Settings) -> pd.Series:
-    """Return the mask of the point estimates whose bounds are drawn as bars.
+    """Return the mask of the point estimates in `table` whose bounds are drawn as bars.
 
-    A lower bound of 0 carries no information and is not drawn. The figure of a paper draws no such
-    bars.
+    A lower bound of 0 carries no information and is not drawn. If the run reproduces a figure of a
+    paper, no bounds are drawn and the mask is False everywhere.
     """
     bounded = table["low"].gt(0) | table["high"].notna()
     return table["kind"].eq("point") & bounded & (not settings.item)

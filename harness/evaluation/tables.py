@@ -64,11 +64,9 @@ def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -
         * '0.0713 [0.0612, 0.0809]' or '0.0713 (≥ 0.0300)': a mean with the means of the bounds;
         * '≤ 0.2100' or '≥ 0.0300': the mean of an upper or lower bound;
         * '[0.0612, 0.0809]': the means of the ends of an interval without a point estimate. The
-          value
-          is added, as in '(value 0.0700)', if it is not the middle;
+          value is added, as in '(value 0.0700)', if it is not the middle;
         * '0.0713 (spread 0.0008)': a value on rows of a file, which has no standard error. The
-          spread
-          is the standard deviation over runs on the same rows, or over subsets of the rows;
+          spread is the standard deviation over runs on the same rows, or over subsets of the rows;
         * the status of a cell without a number;
         * a dash where there is no cell.
     """
@@ -129,9 +127,12 @@ def places(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None]]:
     """Yield each entry of the wide table as a pair (place, row of `evaluate` or None).
 
-    `place` holds problem, notion, n, estimand and estimator. A number of a shown estimand has one
-    place. A row without an estimand explains the places of all shown estimands. A number of an
-    estimand that is not shown gives None for the places of all shown estimands.
+    `frame` is a result of `evaluate`, `shown` lists the estimands of the wide table, and `place`
+    holds problem, notion, n, estimand and estimator.
+
+    A row with a shown estimand yields one pair. A row without an estimand (the cells have no
+    number) yields one pair per shown estimand. So does a row with another estimand, with None in
+    place of the row.
     """
     for r in frame.to_dict("records"):
         for estimand in [r["estimand"]] if r["estimand"] in shown else shown:

@@ -36,7 +36,7 @@ def leaderboard(
     settings : DataFrame
         The result of `arena.settings`, or some of its rows.
     by : str or sequence of str
-        Columns among family, n and k. There is one leaderboard for each of their values.
+        Columns among family, n and k. Each combination of their values has its own leaderboard.
     resamples, seed, level : int, int, float
         Number of bootstrap resamples, seed of the bootstrap, and level of the intervals.
 
@@ -44,28 +44,29 @@ def leaderboard(
     -------
     DataFrame
         One row per notion, estimand, value of `by` and estimator, sorted by rank. A group below is
-        a (family, n, k), where k is the number of classes.
+        a (family, n, k), where k is the number of classes. Columns with _low and _high, or low and
+        high, are the ends of an interval.
 
         settings, share
-            Number of settings in which the estimator is applicable, and its share of all settings.
+            Number of settings in which the estimator is applicable, absolute and as a share of all
+            settings.
         regret, low, high
-            Geometric mean of the regret, first over the problems of a group, then over the groups,
-            with its interval.
+            Geometric mean of the regret, first over the problems of a group, then over the groups.
         regret_split
             The same mean of the column regret_split of `arena.settings`.
         worst, worst_low, worst_high, worst_at
-            Largest mean regret of a group, with its interval, and the name of this group.
+            Largest mean regret of a group, and the name of this group.
         worst_setting
             Largest regret in a single setting.
         rank, rank_low, rank_high
-            Rank by mean regret, with its interval. NaN for anchors, and for estimators that are
-            applicable in less than 80 % of the settings.
+            Rank by mean regret. NaN for estimators that are applicable in less than 80 % of the
+            settings, and for anchors (oracles and scores that are shown only for comparison).
         rmse, cpu_seconds
-            Geometric means over the settings.
+            Geometric means of these columns of `settings`.
         bias, over, coverage, width
-            Arithmetic means over the settings.
+            Arithmetic means of these columns of `settings`.
         reps, undefined, failed, skipped
-            Numbers of cells.
+            Sums of these columns of `settings`: numbers of cells.
     """
     by = [by] if isinstance(by, str) else list(by)
     if not set(by) <= set(GROUP):
@@ -81,8 +82,8 @@ def leaderboard(
         block = build_block(ranked)
         if (block.best < 0).any() or (block.lead < 0).any():
             raise BadInputError(
-                "settings lack the rows of the best estimator of a setting; "
-                "pass the rows of all estimators, and filter the leaderboard instead."
+                "settings lack the row of the estimator that is best in one of them; pass the rows "
+                "of all estimators. To show fewer estimators, drop rows of the leaderboard."
             )
         means = group_means(block, resamples, seed)
         positions = pd.DataFrame(block.groups, columns=GROUP)

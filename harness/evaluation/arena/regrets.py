@@ -60,7 +60,8 @@ def settings(
         truth, bias, sd
             True value; mean and standard deviation (ddof 1) of value - truth.
         rmse, rmse_se
-            Root mean squared error over all replications, where missing answers count by `RULE`.
+            Root mean squared error over all replications. A cell that failed or is undefined
+            counts with a large error (see the text `arena.RULE`).
             Its Monte Carlo error (delta method) is the standard deviation of the squared errors
             divided by 2 rmse sqrt(reps).
         regret
@@ -82,9 +83,9 @@ def settings(
             Kind of the estimates (point, interval, lower, upper); mean CPU seconds of a cell with
             a number.
         values, errors, lost
-            Arrays over the replications: the values, NaN where there is none; value - truth, with
-            the error by `RULE` for a missing answer and NaN where the cell was not run; and the
-            mask of the missing answers.
+            Arrays over the replications. values: NaN where there is none. errors: value - truth,
+            the large error of `arena.RULE` for a cell that failed or is undefined, and NaN for a
+            cell that was not run. lost: mask of the cells that failed or are undefined.
 
     Raises
     ------
@@ -171,10 +172,9 @@ COLUMNS = [
 def _with_estimand(records: pd.DataFrame) -> pd.DataFrame:
     """Return the records with an estimand in every row.
 
-    A cell without any estimate is repeated for every estimand that its estimator gives under the
-    same notion. If the estimator gives none there, the cell is repeated for the estimands that it
-    gives elsewhere. A skipped cell of an estimator that never gives a number under the notion is
-    dropped.
+    The row of a cell without any estimate is repeated for every estimand that its estimator
+    returned in other cells of the same notion. If there are none, it is repeated for the estimands
+    that the estimator returned under other notions; a skipped cell is then dropped instead.
     """
     frame = records[records["status"].isin(["ok", "imported", "failed", "undefined", "skipped"])]
     if "key" in frame:
@@ -214,9 +214,9 @@ def _with_family_and_classes(
 def _arrays(frame: pd.DataFrame, row: Ints, numbered: Mask) -> tuple[Floats, Mask]:
     """Return the values and the mask of missing answers, each of shape (rows, replications).
 
-    `row` is the row of the table for each record, `numbered` the mask of records with a number.
-    The values are NaN where there is no number. An answer is missing if the cell failed or is
-    undefined.
+    A row stands for an estimator in a setting. `frame` holds the records, `row` the row of each
+    record, and `numbered` the mask of the records with a number. Values are NaN where there is no
+    number. An answer is missing if the cell failed or is undefined.
     """
     draws = ["seed", "rep"] if "seed" in frame and frame["seed"].notna().all() else ["rep"]
     rep = frame.groupby(draws, sort=True).ngroup().to_numpy()
@@ -241,8 +241,9 @@ def _arrays(frame: pd.DataFrame, row: Ints, numbered: Mask) -> tuple[Floats, Mas
 def _of_setting(frame: pd.DataFrame, name: str, row: Ints, setting: Ints) -> Floats:
     """Return the largest number in the column `name` among the records of each setting.
 
-    The records of a setting share this number if they have it. The result has one entry per row of
-    the table, NaN if no record of the setting has the number.
+    The column is constant within a setting, or NaN. `row` is the row of each record in the table
+    of results, `setting` the setting of each such row. The result has one entry per row of the
+    table, NaN if all records of its setting have NaN.
     """
     if name not in frame:
         return np.full(len(setting), np.nan)
@@ -270,7 +271,8 @@ def _penalties(errors: Floats, candidates: Mask, setting: Ints, table: pd.DataFr
     """Return the error that counts for a missing answer, as an array (rows, replications).
 
     It is the largest absolute error of the published estimators (`candidates`) in the same
-    replication. It is at most the largest error of a value in the range of the estimand.
+    replication. It is reduced to the largest error that a value in the range of the estimand can
+    have, if it is above that.
     """
     sizes = pd.DataFrame(np.where(candidates[:, None], np.abs(errors), np.nan))
     worst = sizes.groupby(setting).transform("max").to_numpy()
@@ -282,9 +284,9 @@ def _penalties(errors: Floats, candidates: Mask, setting: Ints, table: pd.DataFr
 
 
 def _first(setting: Ints, *keys: Any) -> Ints:
-    """Return the row that comes first in each setting, sorted by `keys`.
+    """Return one row for each setting: the first one if rows are sorted by `keys`.
 
-    As in `numpy.lexsort`, the last key is the primary one.
+    `setting` is the setting of each row. As in `numpy.lexsort`, the last key is the primary one.
     """
     order = np.lexsort((*keys, setting))
     first: Ints = order[np.flatnonzero(np.diff(setting[order], prepend=-1))]
@@ -292,7 +294,7 @@ def _first(setting: Ints, *keys: Any) -> Ints:
 
 
 def _among(candidates: Mask, values: Floats) -> Floats:
-    """Return the values of the candidates, and infinity for other rows and for NaN."""
+    """Return `values`, with infinity in place of NaN and in rows that are no candidates."""
     return np.where(candidates & ~np.isnan(values), values, np.inf)
 
 
@@ -301,10 +303,14 @@ def _comparable(
 ) -> tuple[Floats, Ints]:
     """Return the RMSE of each row, and the row of the lead of its setting.
 
-    The lead is the candidate with the most replications, and among these the one with the smallest
-    RMSE. The RMSE of an estimator that lacks replications is scaled by the ratio of the lead's
-    RMSE over all replications to its RMSE over the common ones. No RMSE is below `least`. Rows of
-    settings without a lead have NaN and -1.
+    A row stands for an estimator in a setting, and `squared` (rows, replications) holds its
+    squared errors. The lead is the published estimator (`candidates`) with the most replications.
+    If there are several, it is the one with the smallest RMSE. The RMSE of an estimator that lacks
+    replications is multiplied by
+
+        (RMSE of the lead over all replications) / (RMSE of the lead over the common replications)
+
+    No RMSE is below `least`. Rows of settings without a lead have NaN and -1.
     """
     have = ~np.isnan(squared)
     reps, mse = have.sum(axis=1), nanmean(squared, axis=1)
@@ -323,7 +329,9 @@ def _regret(
 ) -> tuple[Floats, Ints, Ints]:
     """Return for each row its regret, the row of the best estimator and the row of the lead.
 
-    Rows of settings without a best estimator have NaN and -1.
+    The best estimator is the published one (`candidates`) with the smallest RMSE in the setting.
+    The lead is the one by which `_comparable` scales RMSEs. The regret is NaN and the row of the
+    best estimator -1 in settings without a best estimator.
     """
     rmse, lead = _comparable(squared, least, candidates, setting)
     errors = _among(candidates, rmse)

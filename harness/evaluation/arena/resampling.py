@@ -35,7 +35,8 @@ class Block:
     best : array (S,)
         Position of the best published estimator of each setting.
     lead : array (S,)
-        Position of the estimator to which estimators with fewer replications are scaled.
+        Position of the published estimator with the most replications. The RMSEs of estimators
+        with fewer replications are scaled by it, as `harness.evaluation.arena` explains.
     problem, group : array (S,)
         Index of the problem, and of the group (family, n, k) in `groups`.
     groups : list of tuple
@@ -137,7 +138,7 @@ def _log_rmse(block: Block, chosen: Ints, weights: Floats) -> Floats:
 
 
 def nanmean(values: Any, axis: int = 0) -> Floats:
-    """Return the mean without NaN values; NaN and no warning if there are no others."""
+    """Return the mean of the values that are not NaN. If all are NaN, return NaN silently."""
     count = (~np.isnan(values)).sum(axis=axis)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(count > 0, np.nansum(values, axis=axis) / count, np.nan)

@@ -49,14 +49,16 @@ def better(
 ) -> Statement:
     """Compare two estimators by the difference of their mean log regrets.
 
-    With sd the standard deviation of the difference over bootstrap resamples, the interval is
+    The interval of the difference is
 
         difference -+ t sd
 
-    Its level is 1 - (1 - level) / comparisons (Bonferroni), so that the chance of any wrong
-    "better" among all comparisons is at most 1 - level. Resamples draw problems, and replications
-    within problems. t has one degree of freedom less than there are problems. With fewer than 5
-    problems only replications are drawn, and the result is about these problems alone.
+    where sd is the standard deviation of the difference over bootstrap resamples, and t a quantile
+    of Student's t distribution. Its level is 1 - (1 - level) / comparisons (Bonferroni), so that
+    the chance of any wrong "better" among all comparisons is at most 1 - level. Resamples draw
+    problems, and replications within problems. t has one degree of freedom less than there are
+    problems. With fewer than 5 problems only replications are drawn, and the result is about these
+    problems alone.
 
     Parameters
     ----------
@@ -70,6 +72,11 @@ def better(
         Joint level of all comparisons.
     resamples, seed : int
         Number of bootstrap resamples, and the seed of their random generator.
+
+    Returns
+    -------
+    Statement
+        The ratio of the two RMSEs with its interval, and the verdict on `first`.
 
     Raises
     ------
@@ -146,9 +153,10 @@ def _block(settings: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
 
 
 def _differences(block: Block, resamples: int, seed: int) -> tuple[NDArray[np.float64], int]:
-    """Return the bootstrapped mean log RMSE ratios to `block.best`, and their degrees of freedom.
+    """Return bootstrapped mean log RMSE ratios, and the degrees of freedom of their intervals.
 
-    The ratios have shape (resamples + 1, estimators); row 0 is the original sample.
+    The ratios are log(RMSE of an estimator / RMSE of the estimator `block.best`), averaged over
+    settings. They have shape (resamples + 1, estimators); row 0 is the original sample.
     """
     many = block.problems >= MIN_PROBLEMS
     means = nanmean(group_means(block, resamples, seed, draw_problems=many))
