@@ -32,7 +32,10 @@ TO_SERIES = np.linalg.inv(chebvander(POINT_NODES, ORDER - 1))
 
 @dataclass(frozen=True)
 class Sums:
-    """Kernel sums at m points z, for d groups of c columns of weights, with bandwidth b.
+    """Weighted sums of Beta kernels at m points z in [0, 1], with their error bounds.
+
+    The weights have d groups with c columns each, and every column gives one sum per point. b is
+    the bandwidth of the kernel.
 
     Parameters
     ----------
@@ -43,8 +46,8 @@ class Sums:
     error : ndarray of shape (m, d)
         Bound of the absolute error of `values` in each group.
     left_out_term : ndarray of shape (m,)
-        Term of the sample that is left out at each point, on the scale of `values`. It is 0 if no
-        sample is left out, or if `values` excludes the term already.
+        Term of the sample that the caller must subtract, on the scale of `values`. It is 0 if no
+        sample is left out at the point, or if `values` excludes the term already.
     """
 
     values: np.ndarray
@@ -57,22 +60,23 @@ class Sums:
 class Blocks:
     """Blocks of neighbouring points, with the intervals of centres that matter to each block.
 
-    B is the number of blocks and L the largest number of relevant intervals.
+    B is the number of blocks and L the largest number of relevant intervals. Points z have the
+    coordinate theta = log z - log(1 - z), centres the position t in [0, 1].
 
     Parameters
     ----------
     theta : ndarray of shape (B,)
         Middle of each block.
     around : ndarray of shape (B,)
-        Position t of the centres around which the exponents are expanded.
+        Weighted mean of the positions t of the centres that matter to each block.
     scale : ndarray of shape (B,)
         Logarithm of the scale of the sums of each block.
     near : ndarray of shape (B, L)
-        Numbers of the relevant intervals.
+        Indices of the relevant intervals.
     exponent : ndarray of shape (B, L)
         Exponent of each relevant interval, minus `scale`. It is -inf in unused entries.
     outside : ndarray of shape (B,)
-        Bound of the sum over all other intervals.
+        Bound of the sum over the intervals that are not in `near`.
     """
 
     theta: np.ndarray
@@ -125,7 +129,8 @@ def _evaluate(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return kernel sums (B, m, d c) at points theta (B, m), and their error bounds (B, m, d).
 
-    Row i of `theta` holds m points of block i. The sums run over the intervals near the block.
+    Row i of `theta` holds m points of block i. The sums run over the intervals near the block. The
+    weights have d groups with c columns each; `b` is the bandwidth.
     """
     count, m = theta.shape
     values, error = (
@@ -164,11 +169,12 @@ def sums_by_intervals(
     width: float,
     tolerance: float,
 ) -> Sums:
-    """Return kernel sums and error bounds at sorted points `theta` (m,) from intervals of centres.
+    """Return the kernel sums at sorted points `theta` (m,), with error bounds.
 
-    Blocks with more than 17 points are interpolated from 17 nodes, if the error bound is at most
-    `tolerance` times the sum. `b` is the bandwidth, and `width` sets the width of a block.
-    `leave_out` (m,) holds the index of the centre that each point leaves out.
+    `intervals` holds the centres of the kernels, and `b` is the bandwidth. Points are grouped into
+    blocks, whose width grows with `width`. In a block of more than 17 points, the sums are
+    interpolated from 17 nodes if the error bound is at most `tolerance` times the sum. `leave_out`
+    (m,) holds for each point the index of the centre that loses one sample.
     """
     m, (d, c) = (
         len(theta),
@@ -270,10 +276,11 @@ def _between_nodes(
     intervals: Intervals,
     b: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return error bounds and lower bounds (B, d) of sums that are interpolated between nodes.
+    """Return bounds for sums that are interpolated between the nodes of a block.
 
-    `counts` and `error` hold the sums at the nodes of each block and their error bounds. `half`
-    (B,) is half the width of each block in theta.
+    There are B blocks, q nodes per block and d groups of weights. `counts` (B, q, d) holds the sums
+    at the nodes, and `error` (B, q, d) their error bounds. `half` (B,) is half the width of each
+    block in theta. Return an upper bound (B, d) of the error, and a lower bound (B, d) of the sums.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         log_sum = np.log(counts)

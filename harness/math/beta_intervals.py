@@ -38,8 +38,8 @@ class Centres:
         Columns 1 - t and t, where t is the position of a centre in [0, 1].
     weights : ndarray of shape (n, d, c)
         Nonnegative weights of d groups with c columns. Column 0 is the number of samples at the
-        centre. The other columns are hits, which never exceed that number. Leaving out a centre
-        needs d = 1.
+        centre. The other columns are sums over these samples of values in [0, 1], for example of
+        outcomes. d must be 1 if a centre is left out.
     """
 
     t: np.ndarray
@@ -48,7 +48,7 @@ class Centres:
     def constants(self, b: float) -> np.ndarray:
         """Return the log normalising constants (n,) of the kernels with bandwidth `b`.
 
-        They are computed as in the direct sums, so that both agree to the last bit.
+        The same function serves `kernels.all_pairs`, so the constants agree to the last bit.
         """
         return log_normaliser(self.t, b)
 
@@ -71,24 +71,24 @@ def distinct(t: np.ndarray, weights: np.ndarray) -> tuple[Centres, np.ndarray]:
 class Intervals:
     """Intervals of centres, each represented by weighted nodes.
 
-    k is the number of intervals, q the number of nodes, n the number of centres. d groups of c
-    columns of weights are summed together. The exponent of a centre at theta0 is its log
-    normalising constant plus theta0 t / b, with t its position and b the bandwidth.
+    There are k intervals with q nodes each, and n centres. The weights of a centre have d groups
+    with c columns each; column 0 of a group counts samples. The exponent of a centre at a point
+    theta0 is log normaliser + theta0 t / b, with t its position and b the bandwidth.
 
     Parameters
     ----------
     middle, half : ndarray of shape (k,)
         Middle of each interval and half of its width.
     tilt : ndarray of shape (k,)
-        The point theta0 around which the exponents of an interval are expanded.
+        The point theta0 of each interval, at which the exponents of its centres are computed.
     top : ndarray of shape (k,)
         Largest exponent in each interval.
     mass : ndarray of shape (k, d)
-        Sum of the counts, each times exp(exponent), for each interval and group.
+        Sum over the centres of an interval of count times exp(`exponent`), for each group.
     nodes : ndarray of shape (k, q, d c)
         Weights of the nodes.
     number : ndarray of shape (n,)
-        Number of the interval of each centre.
+        Index of the interval of each centre.
     x : ndarray of shape (n,)
         Position of each centre in its interval, from -1 to 1.
     exponent : ndarray of shape (n,)

@@ -58,8 +58,8 @@ def applies(
 ) -> bool:
     """Return True if the fast sums of this module can handle the input.
 
-    Points and centres need two columns that sum to 1, hits must lie in [0, 1], and no bandwidth may
-    be below 5e-6.
+    Points and centres need two columns that sum to 1. `hits`, the values at the centres that are
+    averaged, must lie in [0, 1]. No bandwidth may be below 5e-6.
     """
     if centres.shape[1] != 2 or min(bandwidths) < SMALLEST_BANDWIDTH:
         return False
@@ -86,10 +86,10 @@ def regressions(
     b: float,
     leave_out: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ratios (m, c) and log densities (m,) of kernel regression for one bandwidth `b`.
+    """Return the kernel regressions (m, c) and log densities (m,) at m points, for bandwidth `b`.
 
-    Arguments and results are those of `kernels.dirichlet_sums`, for points and centres of two
-    columns.
+    `hits` (n, c) holds the values at n centres that are averaged. The function computes the results
+    of `kernels.dirichlet_sums` for points and centres with two columns.
     """
     sample, centre_index = distinct(centres, np.column_stack([np.ones(len(hits)), hits])[:, None])
     theta = np.log(points[:, 1]) - np.log(points[:, 0])
@@ -126,11 +126,12 @@ def beta_sums(
 ) -> Sums:
     """Return the sums of Beta kernels at m sorted points theta = log z - log(1 - z).
 
-    `leave_out` (m,) holds for each point the index of the centre whose weight is to be lowered by
-    one sample. `Sums.left_out_term` returns the term of that sample, for the caller to subtract. If
-    the term is nearly all of the sum, `Sums.values` excludes it and the term is 0. `width` is the
-    width of an interval in standard deviations of the kernel. The error of a sum is at most
-    TOLERANCE times the remaining sum of counts.
+    `leave_out` (m,) holds for each point the index of the centre that loses one sample. The term of
+    this sample is in `Sums.left_out_term`, and the caller must subtract it. If the term is nearly
+    all of the sum, `Sums.values` excludes it already and `Sums.left_out_term` is 0.
+
+    `width` is the width of an interval in standard deviations of the kernel. The error of a sum is
+    at most TOLERANCE times the sum of column 0 (the counts) without the left-out sample.
     """
     constants = centres.constants(b)
     intervals = group_centres(centres, constants, b, width)

@@ -26,8 +26,9 @@ def empirical_bernstein(variance: float, n: int, delta: float) -> float:
         sqrt(2 variance ln(2/delta) / n) + 7 ln(2/delta) / (3 (n - 1))
 
     `variance` is the sample variance with divisor n - 1. The sample mean of i.i.d. variables falls
-    below its expectation by more than this width with probability at most delta. The same holds
-    above (Maurer and Pontil, 2009, Theorem 4). The width is infinite for n < 2.
+    below its expectation by more than this width with probability at most delta. It exceeds its
+    expectation by more than this width with probability at most delta, too (Maurer and Pontil,
+    2009, Theorem 4). The width is infinite for n < 2.
     """
     if n < 2:
         return math.inf

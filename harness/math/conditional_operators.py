@@ -133,11 +133,13 @@ def regression_ckce(
 ) -> float:
     """Return the conditional kernel calibration error (CKCE) of normal predictions N(mean, sd^2).
 
-        outcomes      l(y, y') = exp(-(y - y')^2 / (2 width^2))
-        predictions   K_ij = exp(-rate MMD^2(i, j)),   MMD^2(i, j) = ||mu_i - mu_j||^2
+    l is the kernel of outcomes, with feature map psi, and K the kernel of predictions:
 
-    mu_i is the mean embedding of prediction i under l. All inner products have a closed form, so
-    no draws from the predictions are needed:
+        l(y, y') = <psi(y), psi(y')> = exp(-(y - y')^2 / (2 width^2))
+        K_ij     = exp(-rate ||mu_i - mu_j||^2)
+
+    mu_i is the mean of psi(Z) for a draw Z from prediction i. All inner products have a closed
+    form, so no draws are needed:
 
         <mu_i, mu_j>   = width / s exp(-(mean_i - mean_j)^2 / (2 s^2)),
                          s^2 = width^2 + sd_i^2 + sd_j^2

@@ -12,8 +12,8 @@ averages over the classes:
     rms                        sqrt(E (f - C)^2)
     kl                         E KL(Ber(C) || Ber(f))
     linf                       ess sup |f - C|, the maximum calibration error
-    l1_over, l2_squared_over   the part where f is overconfident
-    l1_under, l2_squared_under the part where f is underconfident
+    l1_over, l2_squared_over   l1 and l2_squared, with 0 where f is not overconfident
+    l1_under, l2_squared_under l1 and l2_squared, with 0 where f is not underconfident
     brier                      E (f - Y)^2
     logloss                    E -log f_Y
     refinement_l2_squared      E C (1 - C)
@@ -33,8 +33,8 @@ Canonical notion, f and C of shape (n, k):
     rms                        sqrt(E ||f - C||_2^2)
     kl                         E KL(C || f)
     top_class_l1               E |f_t - C_t|, t = argmax f, C given the whole vector
-    top_class_l1_over          the part where f_t > C_t
-    top_class_l1_under         the part where f_t < C_t
+    top_class_l1_over          E max(f_t - C_t, 0)
+    top_class_l1_under         E max(C_t - f_t, 0)
     top_class_l2_squared       E (f_t - C_t)^2, also with _over and _under
     brier                      E ||f - e_Y||^2
     logloss                    E -log f_Y
@@ -49,11 +49,11 @@ prediction E C, which measures the uncertainty of Y alone (popordanoska2024, Sec
 omits the constant of the Brier score from the refinement. Refinement and sharpness depend on C
 alone. They are no distances, so they are not 0 at f = C.
 
-Two estimands measure how well predictions order or name the outcomes. They are no calibration
-errors, and their truths are unknown:
+Two estimands measure how well predictions separate the outcomes. They are no calibration errors,
+and their truths are unknown:
 
-    auroc                      P(f > f') + P(f = f') / 2 (scalar notions); f has outcome 1,
-                               and f' has outcome 0
+    auroc                      P(f > f') + P(f = f') / 2 (scalar notions), with f the prediction
+                               of a sample with Y = 1, and f' of a sample with Y = 0
     accuracy                   P(argmax f = Y) (any notion)
 
 `bregman_<name>`, `refinement_bregman_<name>` and `sharpness_bregman_<name>` belong to a user's
@@ -76,8 +76,8 @@ prediction. Cut [0, 1] into intervals of width w with a random offset. interval_
 over w of w plus the expected sum over the intervals of |E (Y - f) 1{f in interval}|. Its truths are
 unknown.
 
-`p_value` (any notion) is the p-value of a test of the hypothesis f = C. If f = C holds, it is
-uniform on [0, 1] or larger.
+`p_value` (any notion) is the p-value of a test of the hypothesis f = C. If f = C holds, the p-value
+is at most u with probability at most u, for every u in [0, 1].
 
 Further estimands of scalar notions are defined by their estimators. Their truths are unknown:
 

@@ -2,16 +2,16 @@
 
 A variational estimate is the mean of one contribution per held-out sample. Given the other folds,
 the contributions of one fold are independent, and their expected value is at most the calibration
-error. Contributions of different folds are dependent, because the map of each fold is fitted on the
-labels of the other folds. A textbook 95 % bound assumes independence and fails:
+error. Contributions of different folds are dependent, because the recalibration map of each fold is
+fitted on the labels of the other folds. A textbook 95 % bound assumes independence and fails:
 
 * On calibrated predictions it covers about 90 %. The maps of all folds err in the same direction,
   which doubles the variance of the pooled mean.
 * Where errors are rare (p = 0.999, n = 200) it covers 22 %, because most samples show no error.
 
-The bounds of this module hold for any dependence and for rare errors, but they are wider. Distance
-of the lower bound below the estimate, for overconfident predictions, n = 10,000 and temperature
-scaling:
+The bounds of this module hold for any dependence and for rare errors, but they are wider. The table
+shows how far the lower bound lies below the estimate. It was measured on 10,000 overconfident
+predictions with temperature scaling:
 
     `lower`, five folds    0.026
     `lower`, two folds     0.018
@@ -34,18 +34,18 @@ def lower(
 ) -> np.ndarray:
     """Return a lower confidence bound of the calibration error for each loss, valid at every n.
 
-    Let X be the contributions of a fold, a = -least, and c a candidate value of the error. s is a
-    stake: the weight of a bet that the error exceeds c. The bound is the c at which E(c) = 1 / (1 -
-    level), or 0 if E(0) is smaller. E decreases in c:
+    Let X be the contributions of a fold, clipped from above at a = -least. Let c be a candidate
+    value of the error. A stake s is the weight of a bet that the error exceeds c:
 
         E(c) = mean over folds and stakes of exp( s sum(X - c) - psi(l) / (c + a)^2 sum (X - c)^2 ),
         l = s (c + a) < 1,   psi(l) = -log(1 - l) - l.
 
+    E decreases in c. The bound is the c at which E(c) = 1 / (1 - level), or 0 if E(0) is smaller.
+
     Parameters
     ----------
     sums, squares : array (losses, folds)
-        Sums of X and of X^2 in each fold, with X clipped from above at a, as `moments` returns
-        them.
+        Sums of X and of X^2 in each fold. `moments` returns them for one loss.
     counts : array (folds,)
         Number of samples of each fold.
     least : array (losses,)
@@ -78,7 +78,7 @@ def lower(
     gains, pulls, doubled = stakes * sums - log_needed, stakes * counts, 2.0 * sums
 
     def enough(c: np.ndarray) -> np.ndarray:
-        """Return the mask of losses for which E(c) is at least 1 / (1 - level)."""
+        """Return the mask of losses for which E(c), defined in `lower`, is >= 1 / (1 - level)."""
         reach = c + a
         share = np.minimum(stakes * reach, 1.0 - 1e-12)
         spread = squares + c * (counts * c - doubled)
@@ -101,8 +101,9 @@ def moments(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the sums, sums of squares and counts of contributions in each fold.
 
-    `contributions` and `fold` have shape (n,); each result has shape (folds,). Contributions are
-    clipped from above at -least, which can only lower their mean.
+    `contributions` and `fold` have shape (n,); each result has shape (folds,). `least` < 0 is a
+    lower bound of all contributions. They are clipped from above at -least, which can only lower
+    their mean.
     """
     x = np.minimum(contributions, -least)
     return np.bincount(fold, x), np.bincount(fold, x * x), np.bincount(fold)

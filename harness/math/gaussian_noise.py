@@ -6,10 +6,10 @@ following density on [0, 1], with h the scale of the noise and Z the normaliser:
 
     k(s | s0) = exp(-(s - s0)^2 / (2 h^2)) / Z(s0)
 
-For any distribution of s0 and of the outcomes Y, eta(s) = E[Y | S = s] has a bounded slope. The
-bound is 1 / (4 h^2), while sech noise has 1 / (2 h). If both noises shift scores equally far, the
-bound of Gaussian noise is larger (see `slope_bound`). The proof and the constant are ours. Only a
-summary of the paper was available, and it states neither.
+For any distribution of s0 and of the outcomes Y, the slope of eta(s) = E[Y | S = s] is at most
+1 / (4 h^2). With sech noise of width h, it is at most 1 / (2 h). If both noises shift scores
+equally far, the bound for Gaussian noise is larger. The bound and its proof (see `slope_bound`) are
+ours: only a summary of the paper was available, which states neither.
 """
 
 from __future__ import annotations

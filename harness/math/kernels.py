@@ -73,7 +73,7 @@ def dirichlet_sums(
     centres : ndarray of shape (n, k)
         Centres t of the kernels.
     hits : ndarray of shape (n, c)
-        Values at the centres that are averaged, for example one-hot labels.
+        Values at the centres, which the regressions average. An example is one-hot labels.
     bandwidths : list of float
         Bandwidths b, positive.
     leave_out : ndarray of shape (m,), optional
@@ -81,9 +81,9 @@ def dirichlet_sums(
     nothing : float
         Terms smaller than exp(nothing) times the largest term of a point are set to 0.
     pruned : bool
-        If True, leave out terms that are smaller than rounding. The error of a ratio is then at
-        most 1e-10. With many points of two columns, `beta_sums` takes nearly linear time. Small
-        bandwidths use only near centres.
+        If True, skip terms that are too small to matter, which saves time. The error of a ratio is
+        then at most 1e-10. Many points with two columns go to `harness.math.beta_sums`, all others
+        to `harness.math.near_pairs`.
 
     Returns
     -------
@@ -218,8 +218,8 @@ def rbf(x: np.ndarray, z: np.ndarray, gamma: float) -> np.ndarray:
 def _exp(exponents: np.ndarray, gamma: float) -> np.ndarray:
     """Exponentiate `exponents` in place and return them.
 
-    If `gamma` is so large that values may underflow, exponents are first raised to -700. Denormal
-    numbers would take five times as long.
+    If `gamma` is so large that values may underflow, exponents below -700 are replaced by -700.
+    Denormal numbers would take five times as long.
     """
     if gamma > UNDERFLOW_GAMMA:
         np.maximum(exponents, LOG_NEGLIGIBLE, out=exponents)

@@ -6,7 +6,7 @@ that was fitted on other samples. The contribution of a sample is (berta2026, eq
     contribution = loss_f(f, y) - loss_f(q, y)
     E[contribution] <= E[d(f, C)], with equality at q = C.
 
-d is the distance that belongs to the loss, so the estimate is a lower bound in expectation.
+Each loss defines its distance d. The mean contribution therefore estimates E[d(f, C)] from below.
 
 Shapes:
 
@@ -112,10 +112,10 @@ class LogLoss:
 
         contribution = log q_y - log f_y
 
-    q is clipped to [floor, 1 - floor], because a fitted probability of 0 would make the estimate
-    minus infinity. With k classes, the estimate is then a lower bound up to k * floor. f is not
-    clipped. If an outcome has predicted probability 0, the estimate is infinite and recorded as
-    undefined.
+    q is clipped to [floor, 1 - floor], where `floor` is a field of the loss. A fitted probability
+    of 0 would make the estimate minus infinity. With k classes, the expected estimate may then
+    exceed the error by k * floor. f is not clipped. If an outcome has predicted
+    probability 0, the estimate is infinite and recorded as undefined.
     """
 
     floor: float = 1e-8
@@ -127,9 +127,10 @@ class LogLoss:
     def for_bound(
         self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
     ) -> np.ndarray:
-        """Return the contributions of the mixture (1 - w) q + w f with w = 0.1.
+        """Return contributions that are at least log(0.1), for confidence bounds.
 
-        The mixture is a recalibrated prediction too, and its contributions are at least log w.
+        They are those of the mixture 0.9 q + 0.1 f of the recalibrated prediction q and the
+        prediction f. The mixture is a recalibrated prediction too.
         """
         f, q = _outcome_probability(f, y), _outcome_probability(q, y)
         with np.errstate(over="ignore"):  # q over a denormal f: infinite, as over 0
@@ -189,7 +190,7 @@ class OneSided:
         return _for_bound(self.loss)(f, self._one_sided(f, q, pivot), y, pivot)
 
     def _one_sided(self, f: np.ndarray, q: np.ndarray, pivot: float) -> np.ndarray:
-        """Return q clipped to the allowed side of f, shape (n,)."""
+        """Return recalibrated predictions q (n,), clipped to the allowed side of predictions f."""
         smaller = (f > pivot) == (self.side == "over")
         return np.where(f == pivot, f, np.where(smaller, np.minimum(q, f), np.maximum(q, f)))
 

@@ -88,7 +88,11 @@ def pivoted_cholesky(
     The eigenvalues of a Gaussian kernel on [0, 1] decay faster than exponentially; about 15 pivots
     reach rounding. On the simplex the rank grows with the dimension that the predictions fill. Many
     pivots are taken at once from the rows with the largest residuals, so that the work consists of
-    matrix products. Cost: O(n r^2) time and O(n r) memory. Harbrecht, Peters and Schneider (2012).
+    matrix products. With r pivots, the cost is O(n r^2) time and O(n r) memory.
+
+    References
+    ----------
+    Harbrecht, Peters and Schneider (2012).
     """
     if not gamma > 0:
         raise BadInputError(f"gamma is {gamma}; a positive number is needed.")
@@ -160,8 +164,8 @@ def _spread_pivots(
     """Choose pivots like `_pivots`, but compare candidates with each other first.
 
     Only accepted candidates are then compared with all rows, which saves time. In the first call,
-    candidates are evenly spaced rows, and give at most three quarters of all pivots. Rows that
-    these pivots approximate badly need the remaining pivots.
+    the candidates are evenly spaced rows. It chooses at most three quarters of all pivots, so that
+    some remain for rows that the evenly spaced pivots approximate badly.
     """
     n, r = len(x), len(chosen)
     if r:

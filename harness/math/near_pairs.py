@@ -1,4 +1,4 @@
-"""Sums of Dirichlet kernels at several bandwidths that evaluate few exponentials.
+"""Compute sums of Dirichlet kernels for several bandwidths with few exponentials.
 
 Bandwidths that are halves of each other share their exponentials. Small bandwidths use only pairs
 of a point and a centre that are near each other.
@@ -58,9 +58,9 @@ def sums(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return kernel regressions and log densities at all points, for several bandwidths.
 
-    Arguments and results are those of `kernels.dirichlet_sums`. The function `all_pairs` computes
-    the same without leaving out pairs. It replaces this function for a single bandwidth, for few
-    points, and for bandwidths whose normalising constants are too far apart.
+    Arguments and results are those of `kernels.dirichlet_sums`. The argument `all_pairs` is a
+    function that computes the same without leaving out pairs. It is called for a single bandwidth,
+    for few points, and for bandwidths at which the weights g_b (see below) differ too much.
 
     Notes
     -----
@@ -70,15 +70,17 @@ def sums(
         g_b(t) = sum_j t_j log t_j / b + log_normaliser(t, b)
 
     exp(-D / (b / 2)) is the square of exp(-D / b), so bandwidths that are halves of each other
-    share an exponential. Far pairs are left out: with s the nearest centre of z, log k_b(z; t) is
-    more than x below log k_b(z; s) if
+    share an exponential. Far pairs are left out. Let s be the nearest centre of z, and x > 0. Then
+    log k_b(z; t) is more than x below log k_b(z; s) if
 
         D(t, z) > D(s, z) + b (x + max g_b - g_b(s)).
 
-    The right-hand side is the radius of a point. Radii are made to shrink with b, so the near pairs
-    of a bandwidth are a subset of the near pairs of every larger bandwidth. Blocks of neighbouring
-    points drop the centres that are far from all of them, and go on with single pairs when few
-    remain.
+    The right-hand side is the radius of the point z for bandwidth b. Radii are adjusted so that a
+    smaller bandwidth never has a larger radius. The near pairs of a bandwidth are then a subset of
+    the near pairs of every larger bandwidth.
+
+    Points are treated in blocks of neighbours. A centre that is far from all points of a block is
+    dropped. When few near pairs remain in a block, they are summed one by one.
 
     Cost: O(m n k) for the distances of m points and n centres, then O(near pairs).
     """
@@ -127,7 +129,7 @@ def sums(
     pending = [0] * len(chains)
 
     def sum_pairs(first: int) -> None:
-        """Sum the pairs that wait at chain `first`, for this chain and all later chains."""
+        """Sum the near pairs in waiting[first], for each bandwidth of chains[first:]."""
         parts = waiting[first]
         rows = np.concatenate([part[0] for part in parts])
         start = np.cumsum([0, *(len(part[0]) for part in parts)])

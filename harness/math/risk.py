@@ -27,6 +27,8 @@ BLOCK_ENTRIES = 4_000_000  # number of entries of an n x n matrix in memory at a
 class ResidualGram:
     """Predicted residual products h(p_i, p_j) = features_i' core features_j at m points.
 
+    p_i is the prediction at point i, and C(p) the true conditional mean of the outcome.
+
     Parameters
     ----------
     features : ndarray of shape (m, r)

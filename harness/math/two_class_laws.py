@@ -106,9 +106,10 @@ def ece(w: np.ndarray, p: np.ndarray, c: np.ndarray) -> float:
 def binned_ece(w: np.ndarray, p: np.ndarray, c: np.ndarray, bins: int) -> float:
     """Return the limit of the binned ECE as the sample size grows.
 
-    `bins` is the number of intervals per class. `w`, `p` and `c` are the weights, predictions and
-    true probabilities of the law, each of shape (m,). The errors p - c are averaged within each bin
-    before their absolute values are taken, so the result is at most `ece`.
+    Both columns 1 - p and p are cut into `bins` intervals. Predictions with the same interval in
+    both columns share a bin. `w`, `p` and `c` are the weights, predictions and true probabilities
+    of the law, each of shape (m,). Errors are averaged within each bin before their absolute values
+    are taken, so the result is at most `ece`.
     """
     first, second = (np.minimum(np.floor(bins * column), bins - 1) for column in (1.0 - p, p))
     d = w[:, None] * difference(p, c)
