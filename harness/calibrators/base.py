@@ -64,8 +64,8 @@ class CalibratorSpec:
         Cells with more samples or more classes are skipped, with this limit as the reason. None
         means no limit.
     null_bias : float
-        Largest absolute mean of a cross-fitted variational estimate that is normal with this
-        calibrator, for a calibrated sample of size 2,000.
+        Largest |mean estimate| that the contract test of `Variational` with this calibrator accepts
+        on calibrated samples of size 2,000.
     seconds : float
         Approximate CPU seconds of one fit and prediction at n = 1,000. It helps to plan runs.
     unavailable : str or None

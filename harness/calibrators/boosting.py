@@ -300,10 +300,10 @@ def _boost(booster: Any, validation: Any, iterations: int, patience: int) -> tup
 
 
 def _constant(z: np.ndarray | None, y: np.ndarray, k: int) -> RawScores:
-    """Return a function for raw scores without trees, for features that are all equal.
+    """Return a function that computes raw scores without trees. Equal features allow no tree.
 
-    With a warm start, the scores are the start z. Otherwise they are the log-odds of the class
-    shares (logs for more than two classes), smoothed by 1/(n + 1).
+    With a warm start, the scores are the start z. Otherwise they follow from the smoothed class
+    shares s_j = (count_j + 1/k) / (n + 1): log(s_1 / s_0) for two classes, else log s_j.
     """
     if z is not None:
         return lambda features, start: start  # type: ignore[return-value]

@@ -64,7 +64,7 @@ class RandomForest(_Forest):
 
     References
     ----------
-    Breiman (2001), Random forests. In berta2026's published runs, not in its tables.
+    Breiman (2001), Random forests. berta2026 publishes runs with it, but its tables omit it.
 
     Examples
     --------
@@ -107,8 +107,8 @@ class ExtraTrees(_Forest):
 
     References
     ----------
-    Geurts, Ernst and Wehenkel (2006), Extremely randomized trees. In berta2026's published runs,
-    not in its tables.
+    Geurts, Ernst and Wehenkel (2006), Extremely randomized trees. berta2026 publishes runs with it,
+    but its tables omit it.
 
     Examples
     --------

@@ -109,10 +109,9 @@ class _FoundationModel:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Everything that the results depend on.
+        """The settings that influence the results: checksum of the weights, device and seed.
 
-        The path of the weights and `max_n` have no influence. The device has, because a GPU uses
-        half precision.
+        The device influences them because a GPU uses half precision.
         """
         return {"weights": self.checksum, "device": self.device, "seed": self.seed}
 

@@ -38,8 +38,8 @@ class HistogramBinning:
     Notes
     -----
     q is constant within bins. A variational estimate misses the variation of E[Y given p] within
-    bins. The noise of the bins lowers the squared error by up to bins / (4 n). Both bias the
-    estimate downwards. Determinism: exact. Cost: O(k n log n).
+    bins. The noise of the bins lowers the estimate of the squared error by up to bins / (4 n). Both
+    are a bias downwards. Determinism: exact. Cost: O(k n log n).
 
     References
     ----------

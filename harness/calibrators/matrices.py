@@ -34,8 +34,8 @@ class VectorScaling(FitEach):
     samples. A ridge of 1e-6 towards the identity keeps the fit finite if the classes are separable.
 
     No class uses the logit of another class, so confusions of two classes stay undetected. The
-    variational estimate may then be far below the error. Its noise costs about k / n in kl.
-    Determinism: exact. Cost: O(n k^2) per step, about eight steps.
+    variational estimate may then be far below the error. The noise of w and b lowers the estimate
+    of kl by about k / n. Determinism: exact. Cost: O(n k^2) per step, about eight steps.
 
     References
     ----------
@@ -106,15 +106,16 @@ class MatrixScaling(FitEach):
 
     Notes
     -----
-    The noise of the k (k + 1) coefficients costs a variational estimate about k^2 / (2 n) in kl.
-    With few samples the estimate falls far below the error, even below 0. With many samples it is
-    the tightest of the linear scalings. A second ridge of 1e-6 draws [W, b] to the identity.
+    The noise of the k (k + 1) coefficients lowers a variational estimate of kl by about
+    k^2 / (2 n). With few samples the estimate falls far below the error, even below 0. With many
+    samples it is the tightest of the linear scalings. A second ridge of 1e-6 draws [W, b] to the
+    identity.
 
     The optimiser takes Newton steps if n k^4 is below about 4e6. Otherwise it is L-BFGS with the
     analytic gradient, in coordinates in which the Hessian is close to the identity. For k > 30,
-    only the blocks of single classes of the Hessian are used. The Hessian is computed again after
-    40 steps. Each fold starts at the minimum of the previous fold. Determinism: exact. Cost: O(n
-    k^2) per gradient.
+    these coordinates ignore entries of the Hessian that couple two classes. The Hessian is computed
+    again after 40 steps. Each fold starts at the minimum of the previous fold. Determinism: exact.
+    Cost: O(n k^2) per gradient.
 
     References
     ----------

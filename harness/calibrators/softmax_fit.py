@@ -83,10 +83,11 @@ class SoftmaxFit:
         w: np.ndarray,
         dense: bool,
     ) -> np.ndarray:
-        """Minimise by L-BFGS in coordinates in which the Hessian is close to the identity.
+        """Return the flat coefficients w that minimise the loss, by L-BFGS from the given w.
 
-        `value` and `hessian` belong to flat coefficients w, and `scaling(w)` returns the
-        coordinates. With `dense`, these are computed again after every REFRESH steps.
+        value(w) returns the loss and its gradient, and hessian(w) the Hessian. scaling(w) returns
+        coordinates in which the Hessian is close to the identity. With `dense`, the coordinates are
+        computed again after every REFRESH steps.
         """
         options = QUASI_NEWTON if dense else {**QUASI_NEWTON, "maxiter": 2000, "maxfun": 4000}
         for _ in range(ROUNDS):

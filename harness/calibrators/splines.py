@@ -34,9 +34,9 @@ class Spline:
         Number of knots, at least 3. They lie at equally spaced quantiles of l from 5 % to 95 %, and
         equal knots count once. With fewer than 3 distinct knots, s is a line, as in `Platt`.
     ridge : float
-        Weight of the curvature. With the default, a full wave of amplitude 1/2 between the outer
-        knots costs 2 nats. A second ridge of 1e-6 keeps the fit finite if a threshold separates the
-        classes.
+        Weight of the penalty. With the default, n times the penalty is 2 nats if s is one full wave
+        of amplitude 1/2 between the outer knots. A second ridge of 1e-6 keeps the fit finite if a
+        threshold separates the classes.
 
     Raises
     ------

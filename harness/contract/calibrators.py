@@ -145,7 +145,10 @@ def _is_fitted(case: Case, p: np.ndarray, y: np.ndarray) -> bool:
 
 
 def zero_and_one(case: Case) -> str:
-    """Check predictions at p of 0 and 1, and a fit to such p of which a quarter are wrong."""
+    """Check predictions at p that are 0 or 1, and a fit to such p.
+
+    The fit is to a sample in which the class with p = 1 is wrong in a quarter of the rows.
+    """
     top = np.arange(min(40, len(case.p))) % case.classes
     p = top.astype(np.float64) if case.p.ndim == 1 else one_hot(top, case.classes)
     y = np.where(np.arange(len(top)) % 4 == 3, (top + 1) % case.classes, top)

@@ -100,9 +100,10 @@ def _limit_size(spec: EstimatorSpec, n: int) -> int:
 def _estimate(
     case: Case, data: Data | None = None, seed: int = 0, problem: Any = None
 ) -> dict[str, Estimate]:
-    """Return the estimates on `data`, p and y before the reduction, by default those of the case.
+    """Return the estimates on `data`, the pair (p, y) before the reduction to the notion.
 
-    `problem` is passed to the estimator, by default the problem of the case.
+    By default, `data` is the sample of the case. `problem` is passed to the estimator, by default
+    the problem of the case.
     """
     p, y = (case.p, case.y) if data is None else data
     return _apply(case, *reduce(p.copy(), y.copy(), case.notion), seed, problem)

@@ -51,7 +51,8 @@ def _rng(case: Case, seed: int) -> Any:
 def _draw(case: Case, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return p and y of a sample of size n, not reduced.
 
-    Raise ContractBrokenError unless it is a pair that can be reduced to the notion, of n rows.
+    Raise ContractBrokenError unless the sample is a pair of n rows that can be reduced to the
+    notion.
     """
     sample = case.problem.sample(n, _rng(case, seed))
     if not isinstance(sample, (tuple, list)) or len(sample) != 2:
@@ -213,7 +214,7 @@ def truth(case: Case) -> str:
 
     For a distance d, the mean is that of d(p, C) with the reduced predictions p. The posterior must
     then determine C = E[Y given the reduced p]. For an expected score, the mean is that of the
-    score of the outcomes.
+    score of p and the outcome.
     """
     known: dict[str, Truth] = {}
     for name in estimands.names(case.notion):

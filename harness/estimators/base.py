@@ -78,15 +78,14 @@ class EstimatorSpec:
     estimands : tuple of str, optional
         The estimands that it returns. None means that they are unknown.
     determinism : {"exact", "rounding", "statistical"}
-        What the same input gives twice. "exact": the same bits. "rounding": the same value up to
-        1e-9. "statistical": values that vary with rng.
+        How much two results for the same input may differ. "exact": not at all. "rounding": by
+        1e-9. "statistical": they vary with rng.
     revision : int or tuple
         Number that is raised when the estimates change. It is part of the key of every cell.
     max_n, max_classes : int, optional
         Largest numbers of samples and of classes. Larger cells are skipped. None means no limit.
     null_bias : float
-        Largest absolute value of the mean estimate that the estimator allows itself on calibrated
-        samples of n = 2,000.
+        Largest |mean estimate| that the contract test accepts on calibrated samples of size 2,000.
     wants : tuple of str
         Keyword arguments in addition to (p, y, rng): "notion" or "problem".
     needs_posterior : bool
@@ -104,8 +103,8 @@ class EstimatorSpec:
     level : float, optional
         The confidence level, if the estimator is a dataclass with a field `level`.
     keeps_values_of : str, optional
-        The field that holds a wrapped estimator, if this estimator returns the values of the
-        wrapped one, bit by bit and from the same random stream.
+        Name of the field with a wrapped estimator whose values this estimator returns unchanged.
+        They are the same bits, from the same random stream. None if there is no such field.
     replication_rng : callable, optional
         Function of the replication (rep) that returns the object passed as rng, for example the
         integer seed of a paper's authors. None passes a Generator of the harness.
@@ -163,7 +162,7 @@ class EstimatorSpec:
 
 
 class Wrapper:
-    """Base of an estimator that wraps another estimator, its field `estimator`.
+    """Base of an estimator that wraps another estimator. `estimator` is the wrapped one.
 
     The wrapper has the properties of the wrapped estimator, except for those that a subclass
     overrides; these are nearly always `determinism`, `estimands` and `revision`. The properties

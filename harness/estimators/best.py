@@ -57,9 +57,10 @@ class BestLower:
     The expectation is at most the calibration error of the loss, as in `Variational`, because
     neither the maps nor the weights of a fold use the labels of that fold.
 
-    The weights of fold v satisfy w >= 0 and sum w <= 1. They minimise the squared error of held-out
-    predictions in the other folds u, by maps that were fitted without the folds u and v. Choosing
-    the weights costs O(M / n) in squared error, and a calibrator that fails gets a weight near 0.
+    The weights of fold v satisfy w >= 0 and sum w <= 1. They minimise the squared error on the
+    other folds. A sample of fold u is predicted by maps that were fitted without the folds u and v.
+    The noise of the weights lowers the estimate of the squared error by O(M / n), and a calibrator
+    that fails gets a weight near 0.
 
     All losses use the same fits. Cost: K (K + 1) / 2 fits of every calibrator with K folds; these
     are 15 fits for five folds, three times as many as in `Variational`.
@@ -166,7 +167,7 @@ class Best:
     Parameters
     ----------
     repeats : int
-        Number of random partitions into five folds over which the estimate is averaged.
+        Number of random partitions into five folds. The estimate is the mean over the partitions.
     level : float
         Level of the interval [low, high].
 
@@ -177,12 +178,13 @@ class Best:
     samples can resolve.
 
     The interval holds on average over the prior, not for every distribution. Its 95 % ends were
-    calibrated on simulations that the network was not trained on. Other levels follow by the
-    quantiles of the normal law.
+    calibrated on simulations that the network was not trained on. For another level, the distances
+    of the ends from the value are multiplied by a ratio of normal quantiles.
 
     The method depends on the number of samples:
 
-    * Below 20, the value is the error of the mean, and the interval contains all possible values.
+    * Below 20, the value compares the means of p and y only, and the interval contains all possible
+      values.
     * Between 10^4 and 10^6, the value moves from the network to the stack of the maps. The stack
       converges to the error if one of its maps can represent E[Y given p]. The interval covers both
       values. Its measured coverage is in harness/judging/coverage.csv.
@@ -305,9 +307,9 @@ def _move_to_stack(
 ) -> tuple[float, float, float]:
     """Return (value, below, above) after moving an estimate towards the value of the stack.
 
-    The interval is [value - below, value + above]. `limit` is the value of the stack. The value
-    moves by `share` of the distance, from 0 to 1. The new interval contains both the interval of
-    the network and the same interval around the moved value.
+    The interval is [value - below, value + above]. `limit` is the value of the stack. `share`, from
+    0 to 1, is the share of the distance to `limit` by which the value moves. The new interval
+    contains both the interval of the network and the same interval around the moved value.
 
     Neither value alone is right for large samples: the network was trained on at most 7,000 rows,
     and the stack overestimates the error of calibrated predictions.

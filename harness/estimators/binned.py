@@ -30,8 +30,8 @@ class Binned:
         linf       = max_b |gap_b|
 
     n_b of the n samples are in bin b. For vectors of k probabilities, y is one-hot, |.| is the
-    1-norm, and gap_b^2 is the squared 2-norm. There is also l2, with the 2-norm. linf is then the
-    mean of max_j |gap_bj|, weighted by n_b / n, with j = 1, ..., k.
+    1-norm, and gap_b^2 is the squared 2-norm. The result then also has
+    l2 = sum_b (n_b / n) ||gap_b||_2, and linf is sum_b (n_b / n) max_j |gap_bj| over the classes j.
 
     Parameters
     ----------

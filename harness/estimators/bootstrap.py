@@ -53,10 +53,11 @@ class Bootstrap(ResampledInterval):
     form : {"half", "pivotal"}
         Which of the two formulas. "half" also tests calibration, at the level (1 - level) / 2, and
         sets the lower end of a calibration error to 0 unless calibration is rejected. The test
-        draws labels Y ~ p for the given predictions, 4 / (1 - level) - 1 times (79 times at
-        level 0.95). It rejects if at most one of the values on these labels is as large as theta.
-        The test is exact. "pivotal" has no test. Its intervals are narrower by 5 to 25 %, but right
-        only far from calibration: for l1 by binned15 on beta_calibrated, n = 500, it covers 36 %.
+        draws labels Y ~ p for the given predictions. The number of draws is 4 / (1 - level) - 1,
+        which is 79 at level 0.95. The test rejects if at most one draw has a value as large as
+        theta. It is exact. "pivotal" has no test. Its intervals are narrower by 5 to 25 %, but
+        right only far from calibration. For example, the intervals for l1 by binned15 on
+        beta_calibrated at n = 500 cover the truth in 36 % of the samples.
 
     Notes
     -----
@@ -154,7 +155,10 @@ class Bootstrap(ResampledInterval):
 
     @property
     def seconds(self) -> float:
-        """CPU seconds of a cell: a half costs about half of a call, a draw of the test a call."""
+        """CPU seconds of a cell.
+
+        A call on half of the rows counts as half a call. A draw of the test counts as one call.
+        """
         calls = 1.0 + self.resamples / 2 + (self._null_draws if self.form == "half" else 0)
         return calls * self._inner_seconds
 

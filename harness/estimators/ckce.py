@@ -96,8 +96,8 @@ class CKCE:
     **Accuracy of the low rank.** Pivoted Cholesky writes the Gaussian part of K as L L' + E, where
     E >= 0 has the trace e. With F = [f, L], the inverse P = (F F' + c I)^-1 is cheap. X = P R
     solves the equations of K - E, and tr(X' (K - E) X) differs from ckce by at most e (1 + e / c)^2
-    ||X||^2. (Along K - E + t E, with A of that matrix and W = A R, the derivative in t is
-    -tr(W' E (I - 2 c A) W).)
+    ||X||^2. (Proof: put K - E + t E in place of K, with t from 0 to 1, and W = A R. The derivative
+    of ckce in t is then -tr(W' E (I - 2 c A) W).)
 
     If this error is too large, conjugate gradients with the preconditioner P improve X, reducing
     S = R - (K + c I) X. The exact solution is X + A S, so that
@@ -116,7 +116,8 @@ class CKCE:
         residual       trace of E relative to the trace of the Gaussian part of K
         products       number of products with K
         error          the bound of the error above
-        noise_floor    see Bias; absent where it would be expensive, within 1 % for "low_rank"
+        noise_floor    see Bias; absent if it would be expensive; its error is at most 1 % for
+                       "low_rank"
 
     References
     ----------
@@ -227,6 +228,7 @@ class CKCE:
             raise UndefinedError(
                 f"{MAX_PRODUCTS} products with the kernel matrix do not reach the relative "
                 f"accuracy {self.accuracy:g} (absolute error up to {diagnostics['error']:.2g}), "
-                f"because the ridge is too small for rank {diagnostics['rank']}"
+                f"because the ridge is too small for rank {diagnostics['rank']}; give a larger "
+                "ridge, or method cholesky for at most 10,000 samples"
             )
         return value, diagnostics

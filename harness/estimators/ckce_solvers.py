@@ -151,8 +151,8 @@ def _correct_once(
 ) -> tuple[float, float]:
     """Return ckce corrected by one product with K, and a bound of its error.
 
-    The error is of third order in E (see `CKCE`). The product applies K to x = P R and y = P x
-    together.
+    The error is of third order in E, with E and F as in `CKCE`. The product applies K together to
+    x = P R and y = P x, where P = (F F' + c I)^-1 and R are the residuals.
     """
     c, d = system.c, x.shape[1]
     both = np.column_stack([x, system.solve(x)])
@@ -185,8 +185,9 @@ def _refine(
 ) -> tuple[float, float, int]:
     """Return ckce, a bound of its error, and the number of products with the kernel matrix.
 
-    Preconditioned conjugate gradients start from x and treat all columns together. They end when
-    the bound is acceptable, or after MAX_PRODUCTS products.
+    x (n, k) is an approximate solution of (K + c I) x = r for the residuals r. Preconditioned
+    conjugate gradients improve all columns of x together. They end when the bound is acceptable, or
+    after MAX_PRODUCTS products.
     """
     c, products = system.c, 1
     direction, before = np.zeros_like(x), np.ones(x.shape[1])

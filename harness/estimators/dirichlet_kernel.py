@@ -78,16 +78,17 @@ class DirichletKernel:
 
     **Bias.** Upwards by the variance of r, of order 1 / (n b^((k-1)/2)). As the bandwidth grows,
     the direct form first falls, and then tends to the distance of f from the mean outcome. The risk
-    form rises with the bandwidth. It has the bias of the refinement, which is usually larger, and
-    may be negative.
+    form rises with the bandwidth. Its bias is minus the bias of the estimated refinement, and is
+    usually larger than the bias of the direct form. The risk form may be negative.
 
     The rule "likelihood" uses the predictions only. If they crowd at the vertices of the simplex,
     or many are equal, its bandwidth is far too small. A single sample raises UndefinedError.
 
-    **Cost.** For scalars O(n) per bandwidth and interval, with about 1 / sqrt(b) intervals and a
-    certified error of r of at most 1e-10 (`math.beta_sums`); sums over all pairs where they are
-    cheaper. For vectors O(n^2 k) per bandwidth, in blocks. Bandwidths that are halves of each other
-    share exponentials, and small bandwidths need only near pairs (`math.near_pairs`).
+    **Cost.** For scalars, O(n) per bandwidth and interval, with about 1 / sqrt(b) intervals. The
+    error of r is certified to be at most 1e-10 (`math.beta_sums`). Sums over all pairs are used
+    where they are cheaper. For vectors, O(n^2 k) per bandwidth, in blocks. Bandwidths that are
+    halves of each other share exponentials, and small bandwidths need only near pairs
+    (`math.near_pairs`).
 
     References
     ----------
@@ -220,10 +221,11 @@ class DirichletKernel:
         fold: np.ndarray,
         points: Sequence[np.ndarray] = (),
     ) -> Iterator[tuple[int, int, ResidualGram, list[ResidualGram]]]:
-        """Yield what `selection.fold_products` yields, for all folds together.
+        """Yield the residual products of every setting, fitted without each fold.
 
-        The folds share work: the intervals of the kernel sums for scalars, the normalisers of the
-        kernel for vectors.
+        Each item is (j, i, products of the samples of fold j, [products of each array of `points`])
+        for the setting i. All folds are fitted together, because they share work: the intervals of
+        the kernel sums for scalars, the normalisers of the kernel for vectors.
         """
         bandwidths = self._bandwidths(settings)
         held_out = [np.flatnonzero(fold == j) for j in range(int(fold.max()) + 1)]

@@ -14,8 +14,8 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
     of sample i. Row 1 has the in-sample values, of the regression on all samples. A regression is
     linear between the p that it was fitted to and constant beyond them.
 
-    Values are quotients of counts. The means of pooled means would have rounding errors, and not be
-    equal to a prediction where they should be.
+    Each value is computed as a quotient of two counts. Otherwise rounding errors could make a value
+    differ from a prediction that it should equal.
     """
     n = len(p)
     out = np.empty((2, n))

@@ -1,7 +1,8 @@
 """Ingredients of the learned estimate, and functions to compute them for scalars and vectors.
 
-A member is a method of fitting a recalibration map q. It is fitted without each fold and on all
-samples, and has held-out and in-sample predictions.
+A member is a method of fitting a recalibration map q. It is fitted K + 1 times: to the samples
+outside each of K folds, which gives its held-out predictions, and to all samples, which gives its
+in-sample predictions.
 """
 
 from __future__ import annotations
@@ -46,8 +47,9 @@ class Ingredients:
 def normal_equations(
     x: np.ndarray, residual: np.ndarray, held_out: Sequence[Any]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the normal equations of linear regressions without each of K folds and on all samples.
+    """Return the normal equations of K + 1 linear regressions.
 
+    One regression is fitted to the samples outside each of K folds, and the last to all samples.
     x (n, d) are features and `residual` (n,) or (n, columns) the targets r. `held_out` selects the
     samples of each fold; its last entry is None.
 
@@ -64,9 +66,10 @@ def normal_equations(
 
 
 def sum_other_folds(grams: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sum `grams` and `sums` over all folds but fold v, for every v, and at last over all folds.
+    """Return the sums of `grams` and of `sums` over all folds except fold v, for every fold v.
 
-    Both have one entry per fold on their first axis, and so have both results, with one more.
+    The first axis of both arguments is the fold. The results have one more entry on this axis: the
+    last entry is the sum over all folds.
     """
     gram, side = (np.concatenate([a.sum(axis=0) - a, a.sum(axis=0)[None]]) for a in (grams, sums))
     return gram, side

@@ -1,8 +1,8 @@
 """Cheap statistics of a sample from one cross-fit of simple recalibration maps, for `Best`.
 
-A member is a method of fitting a recalibration map q to predictions p and outcomes y. Every member
-is fitted without each fold, and on all samples. Its held-out predictions give four statistics, and
-so do its in-sample predictions:
+A member is a method of fitting a recalibration map q to predictions p and outcomes y. A fit to the
+samples outside each fold gives the held-out predictions of the member, and a fit to all samples
+gives its in-sample predictions. Each of the two gives four statistics:
 
     gain1 = mean <sign(q - p), y - p>      plug1 = mean |q - p|_1
     gain2 = mean |p - y|^2 - |q - y|^2     plug2 = mean |q - p|^2

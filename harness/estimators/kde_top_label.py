@@ -42,7 +42,7 @@ class KDETopLabel:
     Differences from the authors' code:
 
     * A bandwidth below the step of the grid is raised to the step. If no y is 1, the standard
-      deviation of all p is used. The authors' code has no value in both cases.
+      deviation of all p is used. The authors' code returns no number in these cases.
     * Where the density is 0, the integrand is 0. The authors' code repeats the last integrand. The
       values differ by at most 1e-6, except if all densities end at the same point.
 

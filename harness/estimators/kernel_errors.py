@@ -71,8 +71,13 @@ class SKCE:
     matrix, as it does for scalars. The error is then at most 2e-12 mean ||r||^2. Otherwise they are
     computed in tiles, O(n^2 k). A sample that is too small for the form raises UndefinedError.
 
-    Diagnostics: `gamma`; `rank`, the number of features; for the form "block" also `blocks`, their
-    number, `left_out`, the number of unused samples, and `standard_error`.
+    Diagnostics, of which the last three are for the form "block":
+
+        gamma            the bandwidth that was used
+        rank             number of features, 0 without features
+        blocks           number of blocks
+        left_out         number of samples in no block
+        standard_error   standard error of the mean over the blocks
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Exact values for tempered Dirichlet problems: limits of kernel estimators, and a truth."""
+"""Exact values for tempered Dirichlet problems: limits of kernel estimators, a class-wise error."""
 
 from __future__ import annotations
 

@@ -280,7 +280,8 @@ def _signed_maps(
     """Return the matrix (Z Z') * G as a signed sum M diag(s) M' of low rank.
 
     The product * is entry by entry, and G_ab = 1 / (l_a l_b + c) for the eigenvalues l (r,). Z is
-    (r, d). Returns M (r, d q) and the signs s (d q,), or None if d q is not below r.
+    (r, d). Returns M (r, m) and the signs s (m,). Returns None if r is at most FEW_DIMENSIONS, if m
+    would be r / 2 or more, or if the sum would lose more than two digits.
     """
     r, d = z.shape
     vectors = _signed_factors(eigenvalues, c, (r - 1) // (2 * d)) if r > FEW_DIMENSIONS else None
@@ -295,11 +296,11 @@ def _signed_factors(eigenvalues: np.ndarray, c: float, most: int) -> np.ndarray 
 
     l (r,) are the eigenvalues. The equation holds up to the rounding of D G D with
     D = diag(sqrt(l)). The result is None if q would exceed `most`, or if terms of opposite sign
-    would cost more than two digits, which can only happen for c < max l^2.
+    would cancel more than two digits, which can only happen for c < max l^2.
 
-    G is a Cauchy matrix. Elimination with the pivot k therefore leaves -s_a s_b G_ab of the entry
-    G_ab, with s_a = sqrt(c) (l_a - l_k) / (l_a l_k + c). This is a product, in which nothing
-    cancels. Cost: O(r) per pivot.
+    G is a Cauchy matrix. Elimination with the pivot k therefore replaces the entry G_ab by
+    -s_a s_b G_ab, with s_a = sqrt(c) (l_a - l_k) / (l_a l_k + c). No digits cancel in this product.
+    Cost: O(r) per pivot.
     """
     root, s = np.sqrt(eigenvalues), np.ones_like(eigenvalues)
     factors: list[np.ndarray] = []

@@ -28,7 +28,7 @@ class NeighbourSharpness:
     neighbours : int
         Number of neighbours.
     max_rows : int
-        Number of samples that are used, the first ones.
+        Only the first `max_rows` samples are used.
 
     Notes
     -----

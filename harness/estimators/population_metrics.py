@@ -34,7 +34,8 @@ class PopulationMetrics:
 
         l1 = ECE = E ||f - C||_1
 
-    f is a random prediction, Y its one-hot outcome and C = E[Y given f].
+    f is a random prediction, Y its one-hot outcome and C = E[Y given f]. The estimators `CKCE` and
+    `SKCE` define and estimate CKCE and JKCE.
 
     Notes
     -----
@@ -45,8 +46,8 @@ class PopulationMetrics:
 
     The sample is not used, except for its size n. The diagnostics hold every metric by name.
 
-    * On points, CKCE and JKCE use the kernel 1{p = q}. "kernel of Section 3.2" marks the values
-      with the linear plus Gaussian kernel.
+    * On points, CKCE and JKCE use the kernel 1{p = q}. Metrics whose name has
+      "kernel of Section 3.2" use the linear plus Gaussian kernel of the estimator `CKCE`.
     * Under a covariate shift, they use the linear plus Gaussian kernel, with the population median
       of the distances as bandwidth and the ridge n^(-1/4). CKCE is also given for several ridges at
       the bandwidth 0.5.

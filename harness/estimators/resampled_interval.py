@@ -149,10 +149,11 @@ class ResampledInterval(Resampling):
     def _usable(
         self, value: float, values: list[float], count: int
     ) -> tuple[bool, dict[str, float]]:
-        """Return whether the values on `count` resamples determine an interval, and diagnostics.
+        """Return (usable, diagnostics): whether `values` determine an interval, and their counts.
 
-        They do if at most 5 % of the resamples have no finite value, and if the values differ.
-        `value` is the estimate on the sample, `values` are the finite estimates on the resamples.
+        They do if at most 5 % of the `count` resamples gave no finite value, and if the values
+        differ. `value` is the estimate on the sample, `values` are the finite estimates on the
+        resamples.
         """
         diagnostics = {"resamples": float(count)}
         if len(values) < count:
@@ -162,7 +163,7 @@ class ResampledInterval(Resampling):
 
 
 def is_complete(values: list[float], count: int) -> bool:
-    """Return True if `values`, the finite ones of `count` resamples, are at least 95 % of them."""
+    """Return True if at least 95 % of `count` resamples gave one of the finite `values`."""
     return len(values) >= (1.0 - MAX_UNDEFINED_SHARE) * count
 
 

@@ -21,9 +21,9 @@ class RiskCurve:
         l2_squared = 1/n sum_i ||v_t(f_i)||^2   for the selected t
 
     f is one of n predictions of k classes, and C = E[Y given f] is the true probability. Powers are
-    entry by entry. v_1 is the true residual f - C. The selected t has the smallest risk of
-    h_t(f, f') = <v_t(f), v_t(f')>, which should be near t = 1 (gruber2025, Section 5.1 and
-    Figure 1).
+    entry by entry. v_1 is the true residual f - C. The selected t is the candidate whose function
+    h_t(f, f') = <v_t(f), v_t(f')> has the smallest risk. It should be near 1 (gruber2025, Section
+    5.1 and Figure 1).
 
     Parameters
     ----------

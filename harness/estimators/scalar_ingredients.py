@@ -1,8 +1,8 @@
 """Ingredients of the learned estimate `Best` for scalar predictions.
 
-A member is a method of fitting a recalibration map. In this module `training` (K + 1, n) are masks
-of the samples outside each of K folds, and at last of all samples. `held_out` are masks of the
-samples of each fold, and at last None.
+A member is a method of fitting a recalibration map. In this module `training` (K + 1, n) holds a
+mask of the samples outside each of K folds, and a last mask of all samples. `held_out` holds a mask
+of the samples of each fold, followed by None.
 """
 
 from __future__ import annotations
@@ -117,8 +117,9 @@ def _logistic(
 ) -> list[np.ndarray]:
     """Return the predictions of two logistic members, each held-out and in-sample, (2, n).
 
-    The members are sigma(b logit p) and sigma(a log p - b log(1 - p) + c). Newton steps fit them
-    without each fold and on all samples together, with a weak ridge towards the identity.
+    The members are sigma(b logit p) and sigma(a log p - b log(1 - p) + c). They are fitted to the
+    samples outside each fold and to all samples. Newton steps compute all these fits together, with
+    a weak ridge towards the identity map.
     """
     low, high = np.log(np.maximum(p, FLOOR)), np.log(np.maximum(1.0 - p, FLOOR))
     predictions = []

@@ -65,7 +65,7 @@ def fold_products(
 def largest_diagnostics(diagnostics: Iterable[dict[str, float] | None]) -> dict[str, float]:
     """Return the largest value of every diagnostic over several fits.
 
-    A fit without diagnostics has None.
+    `diagnostics` holds None for a fit without diagnostics.
     """
     largest: dict[str, float] = {}
     for fit in diagnostics:

@@ -24,7 +24,7 @@ def cross_fit_pairs(
     fold: np.ndarray,
     rng: np.random.Generator | None,
 ) -> np.ndarray:
-    """Return the predictions of every calibrator, fitted without every pair of folds.
+    """Return the predictions of every calibrator, from fits that leave out pairs of folds.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ class Subsampling(ResampledInterval):
 
     @property
     def seconds(self) -> float:
-        """CPU seconds of a cell, at most: a call costs as much on a subsample as on all rows."""
+        """Bound of the CPU seconds of a cell: a subsample is taken to cost as much as all rows."""
         return (1.0 + self.resamples) * self._inner_seconds
 
     def _ends(

@@ -87,7 +87,7 @@ class Sweep:
 def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
     """Return a function that maps a number of bins to the positions where these bins begin.
 
-    Positions are those in the sorted p, for bins of equal mass, followed by n.
+    The bins have equal mass. Positions refer to the sorted p (n,). The last position is n.
     """
     n, first = len(p), np.searchsorted(p, p)
     return lambda bins: np.unique(np.concatenate([first[-(-np.arange(bins) * n // bins)], [n]]))
@@ -96,7 +96,7 @@ def _mass_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
 def _width_cuts(p: np.ndarray) -> Callable[[int], np.ndarray]:
     """Return a function that maps a number of bins to the positions where these bins begin.
 
-    Positions are those in the sorted p, for bins of equal width, followed by n.
+    The bins have equal width. Positions refer to the sorted p (n,). The last position is n.
     """
     return lambda bins: np.unique(
         np.concatenate([[0], np.searchsorted(p, np.arange(1, bins) / bins), [len(p)]])

@@ -149,7 +149,7 @@ class _Bins:
 def _null_deviations(p: np.ndarray, tests: list[_Bins]) -> np.ndarray:
     """Return the standard deviations under calibration of the statistics t_m of `TCal`, (levels,).
 
-    p is sorted. `tests` has the bins of every level, which is one number of bins m.
+    p is sorted. There is one level for every number of bins m, and `tests` holds its bins.
     """
     variance = p * (1.0 - p)
     sums, squares = (np.append(0.0, np.cumsum(x)) for x in (variance, variance**2))

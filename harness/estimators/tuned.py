@@ -54,7 +54,8 @@ class Tuned(Wrapper):
     -----
     **Diagnostics** of the selected setting:
 
-        choice         index of the setting; its numbers stand under the names of their fields
+        choice         index of the setting
+        <field>        value of a field of the setting, if it is a number
         risk           mean validation risk over the folds
         root_risk      mean over the folds of the root of the validation risk
         root_risk_se   standard error of root_risk; folds share training samples
@@ -63,8 +64,9 @@ class Tuned(Wrapper):
 
     and the diagnostics of its fits.
 
-    **Bias.** It is the bias of the selected fit. If the outcomes are noisy, the risk hardly limits
-    its size. **Cost.** One fit per fold and setting; the settings of one estimator share work.
+    **Bias.** It is the bias of the selected fit. If the outcomes are noisy, a small risk does not
+    mean a small bias. **Cost.** One fit per fold and setting; the settings of one estimator share
+    work.
 
     References
     ----------
@@ -119,7 +121,7 @@ class Tuned(Wrapper):
         return next(iter(self._all_values("unavailable")), None)
 
     def _all_values(self, name: str) -> list[Any]:
-        """Return the values of a property of the estimator with each setting, without None."""
+        """Return the values of the property `name` for all settings. None is left out."""
         settings = grid_settings(self.grid or {})
         if "calibrator" not in (self.grid or {}):
             settings = settings[:1]  # only another calibrator changes the properties

@@ -277,7 +277,10 @@ def _outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def split_sd(means: list[float]) -> dict[str, float] | None:
-    """Return {"split_sd": standard deviation of the means}, or None for a single mean."""
+    """Return {"split_sd": standard deviation of the estimates `means`}, one per partition.
+
+    Return None if there is a single partition.
+    """
     return {"split_sd": float(np.std(means, ddof=1))} if len(means) > 1 else None
 
 

@@ -148,11 +148,11 @@ def _ridge(
     penalties: Sequence[np.ndarray],
     base: np.ndarray,
 ) -> np.ndarray:
-    """Return the predictions base + x B of a ridge regression, projected to the simplex.
+    """Return the predictions base + x B of a ridge regression, moved to the simplex, (2, n, k).
 
-    B is fitted to the residuals (n, k), without each fold and on all samples. x (n, d) are
-    features. `penalties` are candidate ridges, arrays (d,). The ridge with the smallest held-out
-    squared error is used.
+    B is fitted to the residuals (n, k): for held-out predictions to the samples outside each fold,
+    and for in-sample predictions to all samples. x (n, d) are features. `penalties` are candidate
+    ridges, arrays (d,). The ridge with the smallest held-out squared error is used.
     """
     gram, side, grams, sums = normal_equations(x, residual, held_out)
     least = np.inf

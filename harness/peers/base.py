@@ -74,7 +74,7 @@ class Peer:
             }
         if not np.isfinite([*values.values()]).all():
             text = ", ".join(f"{name} = {value}" for name, value in values.items())
-            raise UndefinedError(f"the package {self.package} returned {text}")
+            raise UndefinedError(f"the package {self.package} returned no finite number: {text}")
         return {name: Estimate(value) for name, value in values.items()}
 
 

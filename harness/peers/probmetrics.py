@@ -62,7 +62,7 @@ class Probmetrics(PeerOfMeasures):
 
         if self.measure == "l1" and y.min() == y.max():
             raise UndefinedError(
-                f"probmetrics removes absent classes, and all labels are {y.min()}"
+                f"l1 of probmetrics needs both labels, 0 and 1; all labels are {y.min()}"
             )
         kinds = {
             "smooth_ece": metrics.SmoothCalibrationError,

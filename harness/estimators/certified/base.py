@@ -39,9 +39,10 @@ class CertifiedBound:
 
 @dataclass(frozen=True, kw_only=True)
 class UpperBound(CertifiedBound):
-    """Base of the upper bounds, which assume one number about eta(s) = E[Y given S = s].
+    """Base of the upper bounds, which depend on an assumption about eta(s) = E[Y given S = s].
 
-    A call checks the scores, determines the assumed number and passes both to `bound`.
+    The assumption is one number, such as the largest total variation of eta. A call checks the
+    scores, and passes them with the number from `assumption` to `bound`.
     """
 
     wants = ("problem",)

@@ -48,10 +48,10 @@ class NWKfold(PerturbationBound):
     kl+(q, c) is the largest a with kl(q || a) <= c. The three terms are:
 
     * The empirical term. etahat(s_j) is the mean label of the N points of the other folds whose
-      distance from s_j is at most b. The box kernel is ours: the linear time of the paper needs a
-      compact support.
-    * The bias. g bounds the mean error of etahat at s, where d are the signed distances of the N
-      points from s (the paper has another form):
+      distance from s_j is at most b. This box kernel is our choice. A cost linear in n needs a
+      kernel of compact support.
+    * The bias. g bounds the mean error of etahat at s, in another form than in the paper. d are the
+      signed distances of the N points from s.
 
           E |etahat - eta| <= g = min{1, sqrt(beta^2 + 1/(4N))}
           beta = min{1, L1 mean |d|, L1 |mean d| + L2 mean d^2 / 2}
@@ -68,7 +68,8 @@ class NWKfold(PerturbationBound):
         L2 is 1/(2h^2) [D], 3/(2h^2) [P] or infinite. L1 is always 1/(2h) [P].
     bandwidth : float or None
         b, at most 1/8. None takes, for each fold, the bandwidth 2^(-3 - j/4), j = 0..60, with the
-        smallest mean of g at up to 2,000 / folds of its scores. Labels are not used.
+        smallest mean of g. The mean is over at most 2,000 / folds scores of the fold. Labels are
+        not used.
 
     Notes
     -----

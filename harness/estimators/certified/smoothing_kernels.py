@@ -235,10 +235,10 @@ def block_sums(scores: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
 
 @njit(cache=True)
 def fold_positions(fold: np.ndarray, sums: np.ndarray, k: int, ranks: np.ndarray) -> np.ndarray:
-    """Return the positions of some points of fold k.
+    """Return the positions of the points of fold k that have the given ranks.
 
-    `ranks` (ascending) numbers these points among all points of fold k. `sums` is the result of
-    `block_sums`.
+    The rank of a point is the number of points of fold k before it. `ranks` must ascend. `sums` is
+    the result of `block_sums`.
     """
     positions = np.empty(len(ranks), np.int64)
     block = 0
@@ -288,7 +288,7 @@ def mean_cost(
     left_out: int,
     bandwidth: float,
 ) -> float:
-    """Return the mean over the points at the positions `queries` of a criterion for the bandwidth.
+    """Return the mean of a criterion for the bandwidth, over the points at positions `queries`.
 
     N is the number of points at a distance of at most `bandwidth` from a score s, without those of
     the fold `left_out`. With left_out >= 0 the criterion is the error bound of `smooth_held_out`.
