@@ -117,10 +117,10 @@ def _find_paper(name: str) -> str:
 
 
 def _copy_reproduction(source: Path, target: Path) -> None:
-    """Copy the tables that compare a paper's numbers with ours to the folder `target`.
+    """Copy the files reproduction* from the folder `source` to the folder `target`.
 
-    Rows of experiments that no longer exist are left out. Drawing an experiment then replaces only
-    its own rows.
+    They contain the numbers of a paper beside ours. Rows of experiments that no longer exist are
+    left out. Drawing an experiment then replaces only the rows of this experiment.
     """
     for path in source.glob("reproduction*"):
         as_csv = path.suffix == ".csv"
@@ -134,7 +134,7 @@ def _copy_reproduction(source: Path, target: Path) -> None:
 
 
 def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
-    """Unpack the stored records of an experiment and draw it. Return False without any number.
+    """Unpack the stored records of an experiment and draw it. Return False if there is no number.
 
     Parameters
     ----------
@@ -199,7 +199,10 @@ def _plan(names: list[str], overrides: list[str], failures: list[str]) -> list[E
 
 @contextmanager
 def _noting(name: str, failures: list[str]) -> Iterator[None]:
-    """Add an error that the block raises to `failures`, so that other experiments still run."""
+    """Catch an error of the block, so that other experiments still run.
+
+    The message of the error is added to the list `failures`.
+    """
     try:
         yield
     except RunInterruptedError:  # an interruption stops all experiments

@@ -1,4 +1,4 @@
-"""`calharness check`: test if an object keeps the contract of estimators or problems."""
+"""`calharness check`: test if an estimator, problem or calibrator behaves as the harness needs."""
 
 from __future__ import annotations
 

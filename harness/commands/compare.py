@@ -54,7 +54,7 @@ def command(
     calharness compare calibrator=my_module.MyCalibrator   in the variational estimator
     calharness compare problem=my_module.MyProblem         the arena's cheap estimators on a problem
     calharness compare my_module.mine n=200,1000 reps=10 family=rare notion=binary estimand=l1
-    calharness compare --rebuild out=DIR jobs=N
+    calharness compare --rebuild out=DIR jobs=N            compute missing stored records
 
     A few cells and the contract test come first. Then the other cells of your estimator are
     computed, with the arena's problems, sample sizes, replications and seed. The same command

@@ -76,8 +76,8 @@ def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
     Raises
     ------
     BadInputError
-        If a cell exceeds the limit, if its process ends, or if an item of the contract test fails
-        without which nothing can be compared.
+        If a cell exceeds the limit or ends its process. The error is also raised if the object
+        fails an item of the contract test that every comparison needs.
     """
     plan, out = comparison.plan, comparison.out
     for key, known in comparison.arena.truths().items():
@@ -102,7 +102,11 @@ def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
 def _compute_supervised(
     comparison: Comparison, plan: Plan, first: Sequence[Cell]
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """Compute a comparison in child processes with a time limit: `first`, then all other cells."""
+    """Compute the cells of a comparison in child processes with a time limit.
+
+    The cells in `first` are computed first. After the contract test, all other cells follow.
+    Return the counts and the failed items of the contract test, as `compute` does.
+    """
     limit = float(comparison.request.limit)
     settings = replace(
         plan.settings,
@@ -158,7 +162,8 @@ def _check_first(comparison: Comparison, first: Sequence[Cell], frame: pd.DataFr
             name = comparison.component.id if is_estimator else cell.estimator
             reason = str(rows["reason"].iloc[0]).strip().splitlines()[-1].rstrip(".")
             raise BadInputError(
-                f"{name} fails on {cell.problem} (n = {cell.n}, rep {cell.rep}): {reason}."
+                f"{name} fails on {cell.problem} (n = {cell.n}, rep {cell.rep}): {reason}; correct "
+                f"the {comparison.request.kind}."
             )
 
 
@@ -183,7 +188,7 @@ def _check_contract(comparison: Comparison) -> list[Finding]:
             findings = examine_configuration(argument)
     except processes.EndedError as end:
         if end.limit is None:
-            raise BadInputError(f"the contract test of {name} {end}.") from None
+            raise BadInputError(f"the contract test of {name} {end}; correct it.") from None
         say(f"the contract test of {name} {end}; the comparison goes on without it")
         return []
     failed = [finding for finding in findings if finding.outcome == "failed"]
@@ -198,7 +203,7 @@ def _check_contract(comparison: Comparison) -> list[Finding]:
 
 
 def examine_configuration(argument: tuple[str, str, dict[str, Any]]) -> list[Finding]:
-    """Build an object from (group, name, configuration), and run the contract test on it."""
+    """Build an object from (kind, name, configuration), and return what the contract test finds."""
     group, name, config = argument
     return examine(components.build(group, name, config), name)
 
@@ -238,7 +243,7 @@ def records(comparison: Comparison) -> pd.DataFrame:
     is_complete = computed["key"].nunique() == len(plan.cells)
 
     def is_compared(rows: pd.DataFrame) -> pd.Series:
-        """Return the mask of stored rows that have a sample and an estimand of the comparison."""
+        """Return a mask of the rows whose sample and estimand belong to the comparison."""
         mask = _has_truth(rows, request.estimand)
         for name, values in draws.items():
             mask &= rows[name].isin(values)
@@ -267,9 +272,10 @@ def records(comparison: Comparison) -> pd.DataFrame:
 
 
 def _has_truth(rows: pd.DataFrame, estimands: Sequence[str]) -> pd.Series:
-    """Return the mask of rows that have a truth, or that have no estimate.
+    """Return a mask of `rows`: True for estimates with a known true value.
 
-    If `estimands` are given, other estimands do not count.
+    The mask is also True for the row of a cell without an estimate. If `estimands` are given, it is
+    False for estimates of other estimands.
     """
     mask = rows["truth"].notna()
     if estimands:

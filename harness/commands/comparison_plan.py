@@ -1,4 +1,8 @@
-"""Plan a comparison: own estimator on the arena's samples, or arena estimators on own problem."""
+"""Plan a comparison between an object of the user and the arena.
+
+A user's estimator is compared on the samples of the arena. On a user's problem, the estimators of
+the arena are compared.
+"""
 
 from __future__ import annotations
 
@@ -177,5 +181,5 @@ def restrict(plan: Plan, request: Request, arena: Baseline) -> Plan:
     plan = replace(plan, cells=cells)
     if len(plan.skips) == len(cells):
         reason = next(iter(plan.skips.values()), "no cell is left")
-        raise BadInputError(f"nothing can be compared: {reason}.")
+        raise BadInputError(f"nothing can be compared ({reason}); choose other cells.")
     return plan

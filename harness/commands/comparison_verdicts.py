@@ -102,7 +102,7 @@ def _judge_estimator(
     for kind, rows in bounds.groupby("kind"):
         no_regret.append(NO_REGRET[str(kind)].format(", ".join(sorted(set(rows["estimand"])))))
     if not len(judged):
-        reason = f": {no_regret[0]}" if no_regret else "."
+        reason = f": {no_regret[0]}" if no_regret else "; choose another estimand."
         raise BadInputError(f"{name} returned no point estimate whose truth is known{reason}")
     notes = [*notes, *no_regret]
     for status in ("failed", "undefined"):

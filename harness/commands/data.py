@@ -118,7 +118,7 @@ def fetch(
         return int(bool(problems))
     if table1 or datasets or folds or base or out:
         raise BadInputError(
-            f"data fetch {name} takes no options, which are for data fetch tabrepo; leave them out."
+            f"data fetch {name} takes no options (only data fetch tabrepo does); leave them out."
         )
     chosen = _select(name)
     if [pack.name for pack in chosen] != [name]:
@@ -171,8 +171,11 @@ def verify(
 def tabrepo_tasks(table1: bool, datasets: list[str], folds: list[int]) -> list[tuple[str, int]]:
     """Return the tasks of TabRepo to fetch, as pairs (data set, fold).
 
-    If `datasets` are given without `table1`, these are all their folds (or those in `folds`).
-    Otherwise these are the tasks of Table 1, restricted to `datasets` and `folds` if given.
+    With `table1`, or without `datasets`, they are the tasks of Table 1. If `datasets` or `folds`
+    are given, other data sets or folds are left out.
+
+    With `datasets` and without `table1`, they are all folds of these data sets, or those in
+    `folds`.
     """
     if datasets and not table1:
         return [(dataset, fold) for dataset in datasets for fold in folds or (0, 1, 2)]

@@ -37,7 +37,7 @@ class Experiment(Recorded):
     def of_settings(
         cls, settings: Settings, points: Points | None = None, stored_in: Path | None = None
     ) -> Experiment:
-        """Return the experiment with these settings, planned.
+        """Make the plan of a run with these settings, and return the run as an `Experiment`.
 
         Parameters
         ----------

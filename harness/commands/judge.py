@@ -95,7 +95,8 @@ def command(
     NOTION.p_value   NOTION.rejected (1 or 0)   NOTION.detectable   confidence_gap.END
     log_loss.value   log_loss.miscalibration.END   log_loss.gain.END (of the best map)
     log_loss.gain.METHOD.END   the same of brier   worst_class.l1.END   class.NAME.l1.END
-    group.COLUMN.VALUE.gap.END   difference.QUANTITY.END   SECOND:top_label.l1.high
+    group.COLUMN.VALUE.gap.END   difference.QUANTITY.END (first minus second file)
+    FILE:NOTION.ESTIMAND.END (of another file than the first: old:top_label.l1.high)
 
     Exit status: 0 success, 1 a number is above its limit (or no map improves the loss, so that none
     is saved), 2 wrong input, 130 interrupted.
@@ -119,9 +120,10 @@ def command(
             print(*lines, sep="\n", flush=True)
 
     def show_answer(question: str, answer: Any, model: Judged) -> None:
-        """Print an answer about the first file. A text instead of an answer is the reason for that.
+        """Print an answer about the first file.
 
-        Answers about other files are not printed.
+        Without an answer, `answer` is a text with the reason. Answers about other files are not
+        printed.
         """
         if model.name == first.name:
             show(terminal.answer_lines(question, answer))

@@ -34,7 +34,7 @@ def print_papers(words: list[str]) -> None:
         blocks.append("\n".join(lines))
     if not blocks:
         raise BadInputError(
-            f"no paper or item has {' '.join(words)}; `calharness list papers` shows all."
+            f"no paper or item matches {' '.join(words)}; `calharness list papers` shows all."
         )
     print("\n\n".join(blocks))
 

@@ -76,9 +76,10 @@ class Multirun:
 
 
 def plan_experiments(arguments: list[str]) -> list[Experiment]:
-    """Return the experiments that a command line describes, planned.
+    """Return the experiments that a command line describes, with their plans.
 
-    Without -m it is one experiment. With -m they are the results of all jobs together.
+    Without -m it is one experiment. With -m, they are the experiments that the jobs of the multirun
+    compute together.
     """
     words = replace_config_dir(arguments)
     overrides = [text for text in words if text not in ("-m", "--multirun")]
@@ -86,7 +87,7 @@ def plan_experiments(arguments: list[str]) -> list[Experiment]:
 
 
 def results(overrides: list[str]) -> list[Experiment]:
-    """Return the results that a multirun with these overrides has, one for each experiment.
+    """Return the experiments whose results a multirun with these overrides draws.
 
     Several values of n, notion, reps, problem, estimator and shard are joined into one run. Several
     values of other parameters become the points of a sweep.

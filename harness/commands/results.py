@@ -38,8 +38,9 @@ def command(
     \b
     calharness results                       every experiment that has stored records
     calharness results 'berta2026_*'         all experiments of one paper
-    calharness results --compute             the same command resumes an interrupted run
-    calharness results --store 'ciosek*'
+    calharness results --compute             first compute missing cells; the same command
+                                             resumes an interrupted run
+    calharness results --store 'ciosek*'     write the records of these experiments to files
 
     The folder is out=DIR, else CALHARNESS_OUT, else results/. Experiments without any number are
     not drawn. If an experiment cannot be computed or drawn, the others still are, and the exit

@@ -87,7 +87,7 @@ def finish_recorded(experiment: Experiment) -> int:
 def finish(experiment: Experiment, frame: pd.DataFrame, redraw: bool) -> int:
     """Print the table of a result, and draw figure, tables and page if necessary.
 
-    They are drawn with `redraw`, or if the page does not show these records. Return the exit
+    It is necessary if `redraw` is True, or if the page does not show these records. Return the exit
     status, which is 1 if no cell has a number.
     """
     if not experiment.has_numbers(frame):

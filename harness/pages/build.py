@@ -52,7 +52,8 @@ def build(
     say : callable
         Function that takes a line of progress text.
     parts : mapping
-        {name: function of Sources that yields (path, content)}.
+        {name of a part of the site: function}. The function takes a `Sources` object and yields
+        (path, content) for each file of the part.
     sources : Sources, optional
         Inputs of the site. Default: all inputs for the folder.
 

@@ -106,7 +106,8 @@ def problem_sentences(judged: pd.DataFrame, name: str, reps: int) -> list[str]:
 def family_table(families: pd.DataFrame, cells: pd.DataFrame, own: str) -> pd.DataFrame:
     """Return a table of texts with one row per notion, estimand and family.
 
-    `families` and `cells` are results of `comparison.groups`, by family, and by family, n and k.
+    Both `families` and `cells` are results of `comparison.groups`. In `families`, a group is a
+    family. In `cells`, it is a combination of family, n and number of classes k.
     """
     by = ["notion", "estimand", "family"]
     verdicts = cells.groupby(by)["verdict"]

@@ -84,10 +84,10 @@ class Card:
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """The best rank of the estimator on a leaderboard without a filter, None without a rank.
+        """The estimator's best rank on a leaderboard without a filter, as a dictionary.
 
         The keys are `rank`, `ranked` (number of ranked estimators) and `place` (notion and
-        estimand).
+        estimand). None if the estimator has no rank.
         """
         if self.overall is None:
             return None

@@ -303,8 +303,8 @@ def _first_rows(part: pd.DataFrame) -> pd.DataFrame:
 def _wide_table(wide: pd.DataFrame) -> dict[str, Any]:
     """Convert the wide table to levels, columns and rows for the template.
 
-    `texts` are the positions of columns with long entries, and `names` the positions of row levels
-    with long entries.
+    In the returned dictionary, `levels` are the names of the row index, `texts` the positions of
+    columns with long entries, and `names` the positions of levels with long entries.
     """
     index = wide.index.to_frame(index=False).astype(str)
     cells = wide.astype(object).where(wide.notna(), "").astype(str).to_numpy().tolist()

@@ -1,4 +1,4 @@
-"""Page on the origin of the numbers: versions, stored records and data. Also the docs page."""
+"""Page on the origin of the numbers (versions, stored records, data), and page of the docs."""
 
 from __future__ import annotations
 

@@ -144,8 +144,9 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
     ------
     BadInputError
         If a cell of a compared experiment has no finished record, because gaps would favour the
-        estimator that is compared. Experiments that are only shown are left out in this case.
-        Also if `folder` is missing in an installed package, whose baseline cannot be changed.
+        estimator that is compared. An experiment that is only shown is left out in this case.
+        The error is also raised if `folder` is not given in an installed package, because the
+        baseline of a package cannot be changed.
     """
     if folder is None and CHECKOUT is None:
         raise BadInputError(
@@ -184,9 +185,9 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
 
 
 def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
-    """Return the records of a plan, without diagnostics, and its cells that have no such record.
+    """Return the records of a plan, without diagnostics, and the cells of the plan to be computed.
 
-    Records of interrupted attempts do not count.
+    A cell is to be computed if it has no record, or only records of interrupted attempts.
     """
     frame = reader.empty_frame()
     if out.exists():

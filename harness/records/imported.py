@@ -1,14 +1,17 @@
 """Read published results of other people as records.
 
-An entry of the option `records_from` names a file (or a pack of data/packs.yaml) and a reader. The
-reader is a function that takes the path of the file. It returns a DataFrame with one row per
-estimate. The frame must have the columns NEEDED. It may also have `truth`, `truth_error`, and
-columns of `schema.COLUMNS` except FILLED_IN.
+An entry of the option `records_from` names a file and a reader. Instead of a file, it may name a
+pack: a data file that data/packs.yaml describes. The reader is a function that takes the path of
+the file. It returns a DataFrame with one row per estimate, and these columns:
 
-All other columns are filled in here. The status is `imported`, or `undefined` if the value is not
-finite. The key is a digest of the cell and of the file's checksum, so it is the same on every
-machine. runs/<run id>.json describes the source. Only this description is written to the folder of
-results; the rows are read from the file whenever they are needed.
+required   problem, notion, n, rep, estimator, estimand, value
+optional   truth, truth_error, and other columns of records (`schema.COLUMNS`)
+refused    key, problem_key, estimator_key, run_id, status, seed, written
+
+All columns that the reader does not return are filled in here. The status is `imported`, or
+`undefined` if the value is not finite. The key is a digest of the cell and of the file's checksum,
+so it is the same on every machine. runs/<run id>.json describes the source. Only this description
+is written to the folder of results; the rows are read from the file whenever they are needed.
 """
 
 from __future__ import annotations
@@ -107,7 +110,7 @@ class Source:
         return f"imported-{digest(f'{sha256(self.path)}|{self.reader}')}"
 
     def records(self, experiment: str) -> pd.DataFrame:
-        """Return the records of the file, with `experiment` in the column of that name."""
+        """Return the records of the file, as records of the experiment with the id `experiment`."""
         path = self.path
         return _read(path, sha256(path), self.reader, self.run_id).assign(experiment=experiment)
 

@@ -1,12 +1,13 @@
 """Write parts, which are the Parquet files of records, and detect damaged ones.
 
 The name of a part ends in a digest of its bytes, which every reader checks. The page checksums of
-Parquet do not suffice, because they do not cover the footer. Measured with 1,000 flipped bits for
-each size of part:
+Parquet do not suffice, because they do not cover the footer. In a test, one bit of a part was
+flipped, 1,000 times for each size of part. The table shows how many flips changed a number and were
+not detected:
 
-    size     bits that changed numbers without an error from Parquet    with the digest
-    231 kB                                                          1                 0
-    9 kB                                                           15                 0
+    size      without the digest    with the digest
+    231 kB                     1                  0
+    9 kB                      15                  0
 
 Parts without a digest in their name were written by earlier versions or other programs. For these,
 the columns, types, statuses and keys are checked instead.

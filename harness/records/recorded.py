@@ -148,7 +148,8 @@ class Recorded(Configured):
     def stamp(self, frame: pd.DataFrame) -> str:
         """Return a digest of what a page shows: numbers, configuration and version.
 
-        Numbers count to eight significant digits, so that the digest is the same on every machine.
+        Numbers are first rounded to eight significant digits, so that the digest is the same on
+        every machine.
         """
         columns = ["key", "estimand", "status", "kind", *(["experiment"] if self.others else [])]
         rows = digest_frame(frame, columns, NUMBERS)
@@ -159,8 +160,9 @@ class Recorded(Configured):
 def digest_frame(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:
     """Return a digest (16 hexadecimal digits) of some columns of a frame.
 
-    It does not depend on the order of the rows. Numbers count to eight significant digits: at
-    twelve digits, a few in a million would differ between processors.
+    The digest does not depend on the order of the rows. Numbers are first rounded to eight
+    significant digits. With twelve digits, a few numbers in a million would differ between
+    processors.
 
     Parameters
     ----------

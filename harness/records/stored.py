@@ -9,14 +9,15 @@ How the content is stored:
 * A cell is stored as its position in the plan. A digest of all keys shows whether the configuration
   still has the same plan; if not, the file is refused.
 * Estimates keep all bits. A `value` that equals its bound is stored once.
-* Seconds are rounded to three significant digits. In files of more than EXACT rows, the numbers in
+* Seconds are rounded to three significant digits. In files of more than 20,000 rows, the numbers in
   diagnostics are rounded to six.
 * `peak_mb` and the time of writing are left out.
 * Truths and provenance are in the file's metadata, as compressed JSON.
 
-The plan of some experiments depends on data files: a family has one problem for each file. The
-metadata of such a file describe the plan (harness.records.stored_plan), so that results can be
-drawn where the data files are absent or different.
+The plan of some experiments depends on data files, because a family of problems has one problem
+for each data file. For such an experiment, the metadata of the stored file describe the plan
+(harness.records.stored_plan). Results can then be drawn where the data files are absent or
+different.
 """
 
 from __future__ import annotations
@@ -284,8 +285,8 @@ def load_frame(
     columns : iterable of str
         Wanted columns, in this order. Columns that are not stored are empty.
     choose : callable, optional
-        Function that takes a frame with the columns CHOSEN_BY, and returns the mask of the wanted
-        rows.
+        Function that takes a frame with the columns CHOSEN_BY of this module, `truth` and
+        `truth_error`. It returns the mask of the wanted rows.
     """
     wanted = [*columns]
     rows = None

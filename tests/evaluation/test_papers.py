@@ -259,7 +259,7 @@ def test_papers_are_listed(paper, results, cli, monkeypatch):
     assert "fig1.html" in text and "calharness experiment=moskvichev2025_fig1" in text
     assert "Figure 1" not in cli("list", "papers", "networks")[1]
     code, _, error = cli("list", "papers", "nothing-of-it")
-    assert code == 2 and "no paper or item has nothing-of-it" in error
+    assert code == 2 and "no paper or item matches nothing-of-it" in error
 
 
 def test_lines_of_the_list_are_as_narrow_as_the_terminal(paper, results, capsys, monkeypatch):
