@@ -136,7 +136,10 @@ def how_far(notions):
             Certified(notions[0], "l1", bound, "The rows are independent."),
             Certified(notions[0], "l2", Interval(None), "", "scores have ties."),
         ),
-        Direction(0.91, 0.87, around(0.04, 0.01), "The predictions are overconfident."),
+        Direction(
+            *(0.91, 0.87, around(0.04, 0.01), "The predictions are overconfident."),
+            *((around(0.8, 0.05), around(0.1, 0.02)) if notions[0] == "binary" else ()),
+        ),
         (replace(part, score="brier"), replace(part, score="log")),
         "The estimates differ by more than their intervals allow.",
         ("12 % of the confidences are exactly 1.",),

@@ -92,8 +92,12 @@ class Interval:
         >>> Interval(0.2, 0.1, 0.3).with_zero().low, Interval(-0.2, -0.3, -0.1).with_zero().high
         (0.0, 0.0)
         """
-        low = None if self.low is None else min(self.low, 0.0)
-        high = None if self.high is None else max(self.high, 0.0)
+        return self.including(0.0)
+
+    def including(self, value: float) -> Interval:
+        """Return the interval extended to `value`."""
+        low = None if self.low is None else min(self.low, value)
+        high = None if self.high is None else max(self.high, value)
         return replace(self, low=low, high=high)
 
     @property
@@ -212,13 +216,17 @@ class Certified:
 class Direction:
     """Over- or underconfidence: the mean confidence minus the accuracy.
 
-    For binary predictions it is the mean of p minus the frequency of class 1.
+    For binary predictions, `gap` is the mean of p minus the frequency of class 1. The calibration
+    slope then tells over- from underconfidence (`harness.judging.calibration_line`). `slope` and
+    `intercept` are None for other predictions, or if they cannot be fitted.
     """
 
     mean_confidence: float
     accuracy: float
     gap: Interval
     sentence: str
+    slope: Interval | None = None
+    intercept: Interval | None = None
 
 
 @dataclass(frozen=True)

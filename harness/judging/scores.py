@@ -7,17 +7,18 @@ import math
 import numpy as np
 from scipy.special import stdtrit
 
-from harness.common.wording import format_count, format_percent
+from harness.common.wording import count_decimals, format_count, format_percent
 from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
+from harness.judging.calibration_line import FEWEST_EVENTS, calibration_line
 from harness.judging.data import reduced
 from harness.judging.ece import estimate
 from harness.judging.estimates import UNAVAILABLE
 from harness.judging.findings import Decomposition, Direction, ErrorEstimate, Interval, Judged
+from harness.judging.words import format_end, format_size
 from harness.plan.components import load
 
 CLIP = 1e-12  # smaller probabilities count as this in the log-loss of a row
-FEWEST_EVENTS = 10  # with fewer events or non-events their mean is not nearly normal
 
 
 def row_scores(p: Array, y: Integers) -> tuple[Array, Array]:
@@ -55,7 +56,7 @@ def mean_interval(d: Array, level: float, each: float, inflation: float = 1.0) -
 
 
 def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
-    """Return the over- or underconfidence: mean score minus frequency of the event.
+    """Return the over- or underconfidence, with the mean score minus the frequency of the event.
 
     For n rows with scores s_i and events e_i (0 or 1),
 
@@ -63,7 +64,11 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
 
     The scores are confidences, or probabilities of class 1 for two classes. With fewer than 10
     events or non-events, the interval is the mean score minus the exact (Clopper-Pearson) limits
-    of the frequency. With `join_zero` the interval is extended to 0.
+    of the frequency.
+
+    For binary scores the sentence is first on over- or underconfidence, by the calibration slope,
+    and then on the gap. `join_zero` extends the intervals of the gap and the intercept to 0, and
+    that of the slope to 1. No direction is then claimed.
 
     Examples
     --------
@@ -84,28 +89,62 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
         low, high = clopper_pearson(events, data.n, level)
         gap = Interval(float(np.mean(s - e)), mean - high, mean - low, level)
     gap = gap.with_zero() if join_zero else gap
-
-    if notion == "binary":
-        scores, events_name = f"the mean probability of class {data.classes[1]}", "its frequency"
-        result = {
-            1: "The probabilities are too high on average",
-            -1: "The probabilities are too low on average",
-            0: "It cannot be told if the probabilities are too high or too low on average",
-        }
-    else:
-        scores, events_name = "the mean confidence", "the accuracy"
+    if notion != "binary":
         result = {
             1: "The predictions are overconfident",
             -1: "The predictions are underconfident",
             0: "It cannot be told if the predictions are over- or underconfident",
-        }
-    place = {1: "above", -1: "below", 0: "near"}[gap.sign]
-    sentence = (
-        f"{result[gap.sign]}: {scores}, {mean:.3f}, is {place} {events_name}, {rate:.3f} "
-        f"(difference {mean - rate:.3f}, {format_percent(level)} interval {gap.low:.3f} to "
-        f"{gap.high:.3f})."
+        }[gap.sign]
+        sentence = f"{result}: {_compare('the mean confidence', mean, 'the accuracy', rate, gap)}."
+        return Direction(mean, rate, gap, sentence)
+
+    result = {
+        1: "The probabilities are too high on average",
+        -1: "The probabilities are too low on average",
+        0: "It cannot be told if the probabilities are too high or too low on average",
+    }[gap.sign]
+    scores = f"the mean probability of class {data.classes[1]}"
+    sentence = f"{result}: {_compare(scores, mean, 'its frequency', rate, gap)}."
+    slope, intercept = calibration_line(s, e, level) or (None, None)
+    if slope is None or intercept is None:
+        return Direction(mean, rate, gap, sentence)
+    if join_zero:
+        slope, intercept = slope.including(1.0), intercept.with_zero()
+    return Direction(mean, rate, gap, f"{_describe_slope(slope)} {sentence}", slope, intercept)
+
+
+def _compare(scores: str, mean: float, events: str, rate: float, gap: Interval) -> str:
+    """Return a clause on the mean score and the frequency of the event.
+
+    `scores` and `events` are the names of these two numbers, and `gap` is their difference.
+    """
+    assert gap.low is not None and gap.high is not None
+    digits = count_decimals(gap.high - gap.low)
+    first, second = f"{mean:.{digits}f}", f"{rate:.{digits}f}"
+    clause = {
+        1: f"{scores}, {first}, is above {events}, {second}",
+        -1: f"{scores}, {first}, is below {events}, {second}",
+        0: f"{scores} is {first} and {events} {second}",
+    }[gap.sign]
+    low, high = format_end(gap.low, digits), format_end(gap.high, digits)
+    return (
+        f"{clause} (difference {format_size(mean - rate, digits)}, {format_percent(gap.level)} "
+        f"interval {low} to {high})"
     )
-    return Direction(mean, rate, gap, sentence)
+
+
+def _describe_slope(slope: Interval) -> str:
+    """Return a sentence on over- or underconfidence, from the calibration slope."""
+    if slope.low is not None and slope.low > 1.0:
+        result, place = "The predictions are underconfident", ", above 1"
+    elif slope.high is not None and slope.high < 1.0:
+        result, place = "The predictions are overconfident", ", below 1"
+    else:
+        result, place = "It cannot be told if the predictions are over- or underconfident", ""
+    return (
+        f"{result}: the calibration slope is {slope.value:.2f} ({format_percent(slope.level)} "
+        f"interval {slope.low:.2f} to {slope.high:.2f}){place}."
+    )
 
 
 def decompositions(

@@ -56,12 +56,39 @@ def in_words(interval: Interval, is_difference: bool = False) -> str:
     ('0.042 (0.029 to 0.059)', '0.040')
     >>> in_words(Interval(-0.2, -0.3, -0.1), is_difference=True)
     '0.200 (0.100 to 0.300)'
+    >>> in_words(Interval(0.00002, -0.0012, 0.0013))
+    'less than 0.0001 (−0.0012 to 0.0013)'
     """
     value, low, high = interval.value or 0.0, interval.low, interval.high
     if low is None or high is None:
-        return f"{value:.3f}"
+        return format_size(value, 3)
     if is_difference and high < 0.0:
         value, low, high = -value, -high, -low
     digits = count_decimals(high - low)
-    text = f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
-    return text.replace("-", "\N{MINUS SIGN}")
+    ends = f"{format_end(low, digits)} to {format_end(high, digits)}"
+    return f"{format_size(value, digits)} ({ends})"
+
+
+def format_size(value: float, digits: int) -> str:
+    """Format a number with `digits` decimals; one that they would show as 0 is "less than" a unit.
+
+    Examples
+    --------
+    >>> format_size(-0.0421, 3), format_size(-0.00002, 4), format_size(0.0, 3)
+    ('−0.042', 'less than 0.0001', '0.000')
+    """
+    if value != 0.0 and abs(value) < 0.5 * 10.0**-digits:
+        return f"less than {10.0**-digits:.{digits}f}"
+    return format_end(value, digits)
+
+
+def format_end(value: float, digits: int) -> str:
+    """Format an end of an interval with `digits` decimals, and without the sign of a rounded 0.
+
+    Examples
+    --------
+    >>> format_end(-0.0421, 3), format_end(-0.00002, 4)
+    ('−0.042', '0.0000')
+    """
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "\N{MINUS SIGN}" if float(text) else "")
