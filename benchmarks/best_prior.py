@@ -357,8 +357,9 @@ def _normalised(c: np.ndarray) -> np.ndarray:
 def setting(kind: str, number: int) -> tuple[list[Ingredients], dict[str, float], int]:
     """Draw the samples of setting `number`, and return (ingredients, truths, n).
 
-    The ingredients are a list with one entry per sample. The truths are {estimand: true value}.
-    There are REPS[kind] samples, or 3 if `number` is at least CHEAP.
+    ingredients is a list with one entry per sample: the result of `compute_ingredients`, from which
+    the estimator `Best` computes its inputs. truths is {estimand: true value}, and n the number of
+    rows of a sample. A setting has REPS[kind] samples, or 3 if `number` is at least CHEAP.
     """
     rng = np.random.default_rng([14, {"scalar": 0, "vector": 1}[kind], number])
     calibrated = rng.random() < 0.1

@@ -210,7 +210,7 @@ def main(quick: bool) -> None:
 
 
 def low_rank() -> None:
-    """Print the residual trace of the low-rank kernel matrix, and its largest error."""
+    """Print the rank, residual trace and largest entry error of low-rank kernel matrices."""
     vectors = load_problem("dirichlet10_overconfident").sample(2000, np.random.default_rng(0))[0]
     for name, p in (("scalars", confidences(2000)[0]), ("k = 10", vectors)):
         for tolerance in (1e-6, 1e-10, 1e-14):

@@ -3,7 +3,7 @@
     python benchmarks/speed.py
 
 A short measurement is the best of three. Shared machines are noisy, so compare numbers only within
-one run. benchmarks/peers.py compares with the authors' library.
+one run. benchmarks/peers.py compares our estimators with other libraries.
 """
 
 import contextlib

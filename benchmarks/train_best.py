@@ -84,10 +84,13 @@ def train(
 ) -> None:
     """Train the networks of both kinds and store their weights at `out`.
 
-    `data` is {kind: arrays of the simulation}. The loss is the mean over settings of L + 0.15
-    max(L, 0)^2. Here L = log((mean squared error + floor^2) / (the same of the best single
-    candidate)). The first term is the logarithm of the squared regret. The second term penalises
-    the worst settings.
+    `data` is {kind: arrays of the simulation}. The loss is the mean over settings of
+
+        L + 0.15 max(L, 0)^2,   L = log((MSE + floor^2) / (MSE_1 + floor^2))
+
+    MSE is the mean squared error of `Best` over the samples of a setting. MSE_1 is that of the
+    single candidate estimator that is best in the setting. L is the logarithm of the squared
+    regret, and the second term penalises the worst settings.
     """
     stored: dict[str, Any] = {}
     for kind, rows in data.items():

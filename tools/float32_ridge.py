@@ -47,11 +47,14 @@ def risk(u: np.ndarray, h: np.ndarray) -> float:
 
 
 def products(a: np.ndarray, z: np.ndarray, values: np.ndarray, c: np.float32, b=None) -> np.ndarray:
-    """Return a M b' for the estimator kkr. Without `b`, return the diagonal of a M a'.
+    """Return the products of residuals that the estimator kkr predicts, a M b'.
 
-    M = z z' / (values values' + c), elementwise. `values` are the eigenvalues of the kernel matrix,
-    and `z` are the residuals in the basis of its eigenvectors. The eigenvalues that were clipped to
-    0 share one term, which saves most of the work.
+    The entry i, j of M is z_i z_j / (values_i values_j + c). `values` are the eigenvalues of the
+    kernel matrix of the fitted rows, and `z` are the residuals of these rows in the basis of its
+    eigenvectors. `a` and `b` are the kernel matrices between new rows and the fitted rows in the
+    same basis, and `c` is the ridge. Without `b`, return the diagonal of a M a'.
+
+    The eigenvalues that were clipped to 0 share one term, which saves most of the work.
     """
     some = values > 0.0
     m = np.outer(z[some], z[some]) / (np.outer(values[some], values[some]) + c)

@@ -153,9 +153,9 @@ def legend(
 ) -> None:
     """Draw one legend above all panels: the true value, the estimators in `order`, and the marks.
 
-    The marks are explained only if `table` has other kinds than points, or points with bounds if
-    `ends_of_points`. The legend has as many columns as fit. Its font shrinks if the figure has a
-    fixed size that is too small.
+    The marks are explained only if `table` has estimates of other kinds than points. If
+    `ends_of_points` is true, they are also explained if it has points with bounds. The legend has
+    as many columns as fit. Its font shrinks if the figure has a fixed size that is too small.
     """
     entries: dict[str, Any] = {}
     for ax in axes:

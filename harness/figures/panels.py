@@ -234,7 +234,9 @@ def each(
     columns: int = 5,
     **more: Any,
 ) -> Figure:
-    """Draw a figure with one panel per name and one legend, or `nothing` without names.
+    """Draw a figure with one panel per name and one legend.
+
+    Without names, the figure shows only a text (`style.nothing`).
 
     Parameters
     ----------

@@ -193,7 +193,7 @@ def _kinds(frame: pd.DataFrame, lines_by: list[str]) -> list[tuple[Any, ...]]:
 def _draw(
     ax: Any, line: pd.DataFrame, axis: Axis, position: int, settings: Settings, name: str
 ) -> None:
-    """Draw one line in one panel, as a dotted level if the x parameter has no effect on it."""
+    """Draw one line in one panel. It is horizontal and dotted if the x parameter has no effect."""
     swept = line[line[axis.name].notna()]
     if len(swept):
         swept = swept.assign(_place=axis.coordinates(swept)).sort_values("_place", kind="stable")

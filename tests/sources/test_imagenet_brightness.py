@@ -136,7 +136,7 @@ def test_a_head_gives_classes_to_features(images, timm, tmp_path):
     )  # every feature vector is a multiple of (1, 2)
     np.testing.assert_allclose(stored(out, "features", 0)[0], np.tile(expected, (3, 1)), rtol=1e-6)
     np.savez(head, weight=weight[:, :1])
-    with pytest.raises(BadInputError, match="weights for 1 features, the network gives 2"):
+    with pytest.raises(BadInputError, match="weights for 1 features, but the network has 2"):
         made.make(job(images, "features", heads={"features": head}), out)
 
 

@@ -57,9 +57,10 @@ def verdicts() -> str:
 
 
 def missing() -> str:
-    """Return a table of the printed numbers that have no number of ours, by item.
+    """Return a table that counts the printed numbers that were not computed here, by item.
 
-    The last column says what is missing: from paper.yaml, or else from the reason of the verdict.
+    The last column names the missing data. It is taken from paper.yaml, or else from the reason of
+    the verdict.
     """
     lines = []
     for paper in papers():

@@ -50,7 +50,10 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
 
 
 def outcome(name: str) -> list[Row]:
-    """Return one row per estimand, or a single row with the reason why there is no number."""
+    """Apply the estimator `name` to the four points, and return one row per estimand.
+
+    If there is no number, return a single row with the reason.
+    """
     estimator = harness.load_estimator(name)
     spec = EstimatorSpec.of(estimator)
     notion = next(n for n in ("binary", "top_label", "classwise", "canonical") if n in spec.notions)

@@ -88,10 +88,10 @@ def coverage() -> str:
 
 
 def matches(quantity: str, start: str) -> bool:
-    """Return True if a quantity belongs to the table row of the key `start` of QUANTITIES.
+    """Return True if the name of a quantity matches `start`, a key of QUANTITIES.
 
-    A key that begins with a dot matches anywhere in the quantity's name. Other keys match its
-    beginning, and exclude the bounds of the estimator `best_lower`.
+    A key that begins with a dot matches anywhere in the name. Another key matches the beginning of
+    the name, but not names of bounds of the estimator `best_lower`.
     """
     if start.startswith("."):
         return start in quantity

@@ -93,7 +93,7 @@ def make(wanted: list[Training], out: Path, jobs: int = 1, device: str = "cpu") 
     path = images_file()
     if path is None:
         raise BadInputError(
-            f"cifar10_networks needs the file {IMAGES} below CALHARNESS_DATA, which is missing."
+            f"cifar10_networks needs the file {IMAGES}; put it into the folder CALHARNESS_DATA."
         )
     checksum = hashlib.sha256(path.read_bytes()).hexdigest()
     origins = {network: digest(f"{RECIPE}|{astuple(network)}|{checksum}") for network in wanted}

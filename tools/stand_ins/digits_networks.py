@@ -8,11 +8,12 @@ the rest for testing. A seed changes only the first weights and the order of the
 
 The kinds of networks are:
 
-    layers        a d-9-9-9-9-10 network (Figure 3) after some epochs. Each file holds the
-                  activations of one hidden layer, with a column of zeros appended, or the output.
-                  Both are stored as `logits` of ten columns for the test images.
-    layers_mnist  the same on MNIST with the paper's rate, batch and epochs. This kind needs
-                  images/mnist.npz or mnist.npz below CALHARNESS_DATA.
+    layers        a network with four hidden layers of 9 units and 10 outputs (Figure 3) after some
+                  epochs. A file holds `logits` of ten columns for the test images. These are the
+                  output, or the activations of one hidden layer and a column of zeros.
+    layers_mnist  the same on MNIST, with the learning rate, batch size and epochs of
+                  popordanoska2024. This kind needs images/mnist.npz or mnist.npz below
+                  CALHARNESS_DATA.
     training      odd against even digits, trained far beyond the smallest validation loss
                   (Figure 6): parts train, val
     snapshots     ten digits, every tenth epoch of four seeds (Figure 7): parts val, test

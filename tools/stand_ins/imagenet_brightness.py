@@ -215,7 +215,8 @@ def _image(path: Path, percent: int) -> Any:
         pixels = np.asarray(Image.open(path).convert("RGB"), dtype=np.float64) / 255.0
     except OSError as error:
         raise BadInputError(
-            f"{path} cannot be read as an image ({' '.join(str(error).split())[:200]})."
+            f"{path} cannot be read as an image ({' '.join(str(error).split())[:200]}); "
+            "restore or remove it."
         ) from error
     return Image.fromarray(np.rint(255.0 * brightened(pixels, percent)).astype(np.uint8))
 
@@ -235,7 +236,7 @@ def _head(path: Path) -> Callable[[np.ndarray], np.ndarray]:
         if features.shape[1] != weight.shape[1]:
             raise BadInputError(
                 f"{path} has weights for {weight.shape[1]} features, "
-                f"but the network gives {features.shape[1]}."
+                f"but the network has {features.shape[1]}; pass the head of this network."
             )
         length = np.linalg.norm(features, axis=1, keepdims=True) if normalise else 1.0
         return features / length @ weight.T + bias

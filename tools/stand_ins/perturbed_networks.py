@@ -113,7 +113,7 @@ def load_rows(name: str) -> Rows:
     if name in CSV:
         if not is_at_hand(name):
             raise BadInputError(
-                f"{name} needs the file uci_csv/{name}.csv below CALHARNESS_DATA, which is absent."
+                f"{name} needs the file uci_csv/{name}.csv; put it into the folder CALHARNESS_DATA."
             )
         x, y = gather([_csv(name).parent], [], ROWS_TAKEN, [name])[0][1:]
     else:

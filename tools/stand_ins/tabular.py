@@ -119,7 +119,7 @@ def make(
 def gather(
     folders: list[Path], openml: list[int], max_rows: int, only: list[str] | None
 ) -> list[Table]:
-    """Return the usable tables, bundled ones first. Print the reason for each other table."""
+    """Return the usable tables, bundled ones first. Print why other tables cannot be used."""
     tables: dict[str, Table] = {}
     candidates = [(name, None, lambda name=name: _bundled(name)) for name in BUNDLED]
     candidates += [
