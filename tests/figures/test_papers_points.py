@@ -25,7 +25,7 @@ HEAD = {
 
 def written(folder, monkeypatch, *numbers):
     """A paper's reported numbers: (item, row, column, value)."""
-    monkeypatch.setattr(reproduction, "EXPERIMENTS", folder)
+    monkeypatch.setattr(reproduction, "paper_folder", lambda paper: folder / paper)
     (folder / "somebody2026").mkdir()
     frame = pd.DataFrame(numbers, columns=["item", "row", "column", "value"]).assign(**HEAD)
     frame.to_csv(folder / "somebody2026" / "reported.csv", index=False)
