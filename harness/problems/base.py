@@ -46,8 +46,8 @@ def list_members(problem: object) -> Mapping[str, Any] | None:
 def _attribute(name: str, default: Any, convert: Callable[[Any], Any] | None = None) -> Any:
     """Return a property that reads an attribute of the problem at the first access.
 
-    `default` replaces a missing attribute, and `convert` is applied to an existing or default
-    value.
+    A missing attribute is replaced by `default`. `convert`, if given, is applied to the attribute
+    or to the default.
     """
 
     def read(spec: ProblemSpec) -> Any:
@@ -145,8 +145,8 @@ class Generated:
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         """Return the true value of an estimand, or None if it is unknown.
 
-        The result is also None if the problem does not have the notion. BadInputError if the notion
-        does not have the estimand.
+        The result is also None if the problem cannot be judged under the notion. BadInputError if
+        the estimand is not defined for the notion.
         """
         notion = notion or ProblemSpec.of(self).default_notions[0]
         if notion not in ProblemSpec.of(self).notions:
@@ -213,7 +213,7 @@ def _inherited(name: str) -> Any:
 
 
 class Wrapper:
-    """Base of problems that change another problem, which is their field `problem`.
+    """Base class of problems that change an inner problem, the field `problem`.
 
     Attributes of the inner problem are inherited, except its posterior, its truths and the
     attributes of files. The change may invalidate these.
@@ -229,7 +229,7 @@ class Wrapper:
 
     @property
     def version(self) -> Any:
-        """Pair of a number and the version of the inner problem, because samples depend on both."""
+        """Versions of this class and of the inner problem, because samples depend on both."""
         return (1, self.wrapped.version)
 
     unavailable: Any = _inherited("unavailable")

@@ -141,7 +141,8 @@ def _nodes(problem: Beta, order: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def _crossings(problem: Beta) -> list[float]:
     """Return the interior points where g*(p) = p, between which |p - g*(p)| is smooth.
 
-    With 200 points or more, g* is the identity on an interval, and the result is empty.
+    If there are 200 points or more, g* is taken as the identity on an interval, and the result is
+    empty.
     """
 
     def gap(p: np.ndarray) -> np.ndarray:

@@ -167,8 +167,8 @@ def _one_coordinate_nodes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return nodes t, 1 - t and weights of a quadrature for t ~ Beta(alpha, (k - 1) alpha).
 
-    Panels are split at t = 1/j for j = 1, ..., k. They are angles with t = sin^2, and shrink
-    towards both ends.
+    The quadrature runs over the angle x with t = sin^2 x. Panels end at t = 1/j for j = 1, ..., k,
+    and shrink towards both ends.
     """
     a, b = alpha, (k - 1) * alpha
     graded = halving(np.pi / 4, int(np.ceil(40 / min(1.0, 2 * min(a, b)))))

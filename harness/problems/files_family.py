@@ -25,7 +25,7 @@ class PredictionFiles:
     Members are in the order of the file names. Ids are `<name>/<file without ending>`, followed by
     `/<part>` if a part is chosen. Random streams depend on ids and checksums. If there are no
     files, the family is a single problem with the id `<name>/absent` or `<name>/absent/<part>`,
-    whose cells are skipped.
+    which runs skip.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class PredictionFiles:
 
 @dataclass(frozen=True)
 class AbsentFiles:
-    """Problem whose files are absent, so that its cells are skipped.
+    """Problem whose files are absent, so that runs skip it.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class Fitted(Generated):
 
     The problem shows how an estimator performs on real predictions with a plausible error. It does
     not show that the file has this error. An estimator that fits the same kind of map has an
-    advantage. To judge it fairly, leave the kind `chosen` out of `maps`.
+    advantage. To judge it fairly, remove this kind from `maps`.
 
     The population consists of the rows, each equally likely. A sample takes them in random order.
     If n exceeds the number of rows, it continues with another random order.
@@ -122,14 +122,17 @@ class Fitted(Generated):
 
     @property
     def version(self) -> tuple[Any, ...]:
-        """Tuple with a number and the versions of the problems to which the maps are fitted."""
+        """Versions of this class and of the problems to which the maps are fitted."""
         if self.unavailable:
             return (1,)
         return (1, *sorted({str(ProblemSpec.of(member).version) for member in self._members}))
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """Identity of the rows (their description if they are absent) and names of the maps."""
+        """Fingerprints of the problems that provide the rows, and names of the maps.
+
+        If the rows are absent, the text of the field `problem` replaces the fingerprints.
+        """
         rows: Any = repr(self.problem)
         if not self.unavailable:
             rows = [ProblemSpec.of(member).fingerprint for member in self._members]

@@ -26,7 +26,7 @@ def mean_log_likelihood(q: np.ndarray, y: np.ndarray) -> float:
 
 
 def _logs(p: np.ndarray) -> np.ndarray:
-    """Return the logarithms of probabilities, which are first raised to at least 1e-6."""
+    """Return the logarithms of probabilities; those below 1e-6 are replaced by 1e-6."""
     return np.log(np.maximum(p, LEAST))
 
 
@@ -129,7 +129,7 @@ def fit_map(
 ) -> CalibrationMap:
     """Return the map of kind `name` (one of MAPS), fitted to probabilities p and labels y.
 
-    `fitted_maps` caches the maps that were fitted to the same sample, by kind.
+    `fitted_maps` is a cache {kind: map} for this sample, to which the function adds new maps.
     """
     if name == "curves_of_vector":
         first = fit_map("vector", p, y, fitted_maps)

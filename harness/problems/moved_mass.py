@@ -1,6 +1,6 @@
-"""Problems of several classes whose top label has any accuracy curve.
+"""Problems of several classes in which a given function of the confidence is the accuracy.
 
-Their truths are one-dimensional integrals.
+Most truths are integrals over the confidence.
 """
 
 from __future__ import annotations
@@ -79,14 +79,16 @@ class MovedMass(Generated):
         l2_squared    2 E d^2 if one class receives the mass, E d^2 (1 + s) if all others do
         top_class_*   as for the top-label notion
 
-    s is the mean sum of squares of the shares that the other classes have in 1 - t, given t. u and
-    v are those of TopLaw:
+    s is E[sum_j s_j^2 given t], with s_j = p_j / (1 - t) for the other classes j. With u and v of
+    TopLaw,
 
         s = (1 + v^2 ((k - 1) E sum u_j^2 - 1)) / (k - 1)
 
-    The error is about 1e-10, and 1e-6 with float32. With float32, the other classes are all 0 if 1
-    - t is below 2^-150, and then count as equal shares. Between 2^-150 and 2^-140 their shares are
-    a few steps of 2^-149, and s is a mean over draws.
+    The error is about 1e-10, and 1e-6 with float32.
+
+    With float32, entries p_j are multiples of 2^-149. If 1 - t is below 2^-150, all p_j of the
+    other classes round to 0, and the shares s_j are taken as equal. Between 2^-150 and 2^-140, s is
+    a mean over draws.
 
     Other canonical truths are means over 65,536 draws of a fixed random stream, with their standard
     error. An infinite value gives None, such as kl if p = 1 is wrong.

@@ -22,10 +22,10 @@ class Perturbations:
     Parameters
     ----------
     problem : Problem or Family
-        A problem gives the members `<name>/h2^-6` and so on. A family gives each of its members
-        unchanged, as `<id>`, and perturbed, as `<id>/h2^-6`. Members that cannot run here are not
-        perturbed. If the files of a family are absent, there is a single member `<name>`, whose
-        cells are skipped.
+        The problem to perturb. For a single problem, the ids of the members are `<name>/h2^-6` and
+        so on. For a family, they are the family's ids for the unchanged members, and `<id>/h2^-6`
+        for the perturbed ones. Members that cannot run here are not perturbed. If the files of the
+        family are absent, there is a single member `<name>`, which runs skip.
     widths : sequence of float
         Widths h of the perturbation, positive and distinct.
     notion : {"binary", "top_label"}
@@ -81,7 +81,7 @@ class PerturbedNetworks:
     * `<name>/<file>/aware_h2^-6`: scores of a network that was trained with this width, perturbed
       with the same width.
 
-    If there are no files, the family is a single problem whose cells are skipped.
+    If there are no files, the family is a single problem, which runs skip.
 
     Parameters
     ----------

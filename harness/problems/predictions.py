@@ -72,7 +72,8 @@ class Predictions:
         Name of the array or column of labels.
     top_label : bool
         True if a single column holds confidences of predicted labels, and y is 1 where the
-        predicted label was right. Also true for arrays confidence, pred_label and true_label.
+        predicted label was right. Files with the arrays confidence, pred_label and true_label need
+        True, too.
     split : {"test", "validation"}
         Part of a file that has two parts.
     order : {"random", "file"}
@@ -94,11 +95,11 @@ class Predictions:
 
     Notes
     -----
-    Cheap estimators get an interval from 200 random halves of the rows. `bootstrap=N` changes the
-    number for all estimators, and 0 disables the interval (harness.estimators.Bootstrap documents
-    its form and measured coverage). The interval is for the true value: it is corrected for the
-    bias, which is estimated from smaller samples. The value of a biased estimator may therefore lie
-    outside the interval.
+    Cheap estimators get an interval from 200 random halves of the rows. With `bootstrap=N`, all
+    estimators get an interval from N random halves; `bootstrap=0` disables the intervals.
+    harness.estimators.Bootstrap documents the form of the interval and its measured coverage. The
+    interval is for the true value: it is corrected for the bias, which is estimated from smaller
+    samples. The value of a biased estimator may therefore lie outside the interval.
 
     A replication is a random order of the rows, and a sample is its first n rows, without
     replacement. If n is the number of rows, all replications have the same rows.
@@ -110,7 +111,7 @@ class Predictions:
     computed so.
 
     If a file of data/packs.yaml is absent or has a wrong checksum, the problem is `unavailable`.
-    Its cells are skipped with the reason, and its size is taken from data/packs.yaml.
+    Runs then skip the problem and state the reason. Its size is taken from data/packs.yaml.
 
     Examples
     --------

@@ -39,8 +39,8 @@ def mean_of_sets(per_set: np.ndarray, bias: float, method: str = "") -> Truth | 
     """Return a truth as the mean of its values on the Sobol sets.
 
     The error is the standard error over the sets plus `bias`. The result is None if a value is
-    infinite, which happens if predictions that underflow have a noticeable weight. `method` is put
-    in front of the description of the method.
+    infinite, which happens if predictions that underflow have a noticeable weight. `method` is the
+    beginning of the text `Truth.method`.
     """
     if not np.isfinite(per_set).all():
         return None
@@ -150,10 +150,14 @@ def _pairs(law: PowerLaw, r: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def sums_over_classes(law: PowerLaw) -> dict[str, np.ndarray]:
-    """Return {name: array of E sum_j d(f_j, C_j) on the Sobol sets} for distances d of one column.
+    """Return {name: array of E sum_j d(f_j, C_j) on the Sobol sets} for functions d of scalars.
 
-    "kl" sums the terms c log(c / t) - c + t. The part -c + t sums to 0 over the classes, but makes
-    every term positive, which reduces the variance. "kl_rest" is the same for 1 - c and 1 - t.
+    The names are estimands, except "kl_rest". With t = f_j and c = C_j, "kl" uses
+
+        d(t, c) = c log(c / t) - c + t
+
+    The part -c + t sums to 0 over the classes, but makes every term positive, which reduces the
+    variance. "kl_rest" uses d(1 - t, 1 - c).
     """
     per_set = []
     for r in range(RANDOMISATIONS):
@@ -191,9 +195,10 @@ def _conditional_values(
     edges = _logit_edges(law, notion, 1.5)
 
     def means(x: np.ndarray) -> np.ndarray:
-        """Return the density h of logit t at x, and h times the means of C_1 and 1 - C_1 given t.
+        """Return h, h E[C_1 given t] and h E[1 - C_1 given t] at x, shape (3, len(x)).
 
-        For top-label, only the part where f_1 is the largest entry counts.
+        t is the prediction f_1, and h the density of logit t at x. For top-label, both count only
+        samples in which f_1 is the largest entry.
         """
         h, z = rest.density_and_logit(x)
         if notion == "top_label":
@@ -224,7 +229,10 @@ def _conditional_values(
 
 
 class _Rest(NamedTuple):
-    """Functions of u ~ Dir(alpha 1_(k-1)), the direction of all coordinates but the first."""
+    """Values of three functions of u at Sobol points, with u ~ Dir(alpha 1_(k-1)).
+
+    u is the direction of all coordinates of the Dirichlet vector s but the first.
+    """
 
     law: PowerLaw
     log_sum_f: np.ndarray  # log sum_j u_j^b, with b the prediction power
@@ -252,7 +260,10 @@ class _Rest(NamedTuple):
         return np.exp(log_density) / b, a * m - self.log_sum_c
 
     def blocks(self, x: np.ndarray, weights: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield blocks of nodes and weights, so that (nodes, points) has at most BLOCK entries."""
+        """Yield nodes `x` and `weights` in blocks.
+
+        Arrays (nodes of a block, Sobol points) then have at most BLOCK entries.
+        """
         step = max(1, BLOCK // len(self.log_sum_f))
         for start in range(0, len(x), step):
             yield x[start : start + step], weights[start : start + step]

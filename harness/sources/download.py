@@ -42,8 +42,8 @@ def download(
     Returns
     -------
     str or None
-        The sha256 that the server states, or None. A hub states it on its redirect, as
-        X-Linked-ETag.
+        The sha256 that the server states, or None. It is taken from the header X-Linked-ETag of a
+        redirect, or from X-Linked-ETag or ETag of the answer.
 
     Raises
     ------

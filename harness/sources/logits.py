@@ -26,6 +26,7 @@ from harness.errors import BadInputError
 
 LARGEST = 1 << 30  # most bytes of a pickle or safetensors file, which is read as a whole
 LONGEST_HEADER = 100_000_000  # most bytes of a header, by the safetensors format
+REMEDY = "download or write the file again"
 # The opcodes that an array needs. Dictionaries and sets are excluded, because hashing a small file
 # of nested tuples can take forever.
 OPCODES = frozenset(
@@ -84,7 +85,8 @@ def read_parts(path: str | Path) -> dict[str, Arrays]:
     except Exception as error:
         message = " ".join(str(error).split())[:200]
         raise BadInputError(
-            f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {message}."
+            f"{path} cannot be read as a pickle of arrays: {type(error).__name__}: {message}; "
+            f"{REMEDY}."
         ) from error
 
 
@@ -154,7 +156,8 @@ def _allowed_program(data: bytes) -> tuple[bytes, str | None]:
 class _Unpickler(pickle.Unpickler):
     """Unpickler that imports nothing.
 
-    Names of numpy functions give functions of this module, which describe arrays.
+    Where a pickle names a function of numpy, it returns a function of this module instead. That
+    function only describes an array.
     """
 
     def find_class(self, module: str, name: str) -> Any:
@@ -304,7 +307,7 @@ def read_safetensors(path: str | Path) -> Arrays:
     if len(data) < 8 or length > min(LONGEST_HEADER, len(data) - 8):
         raise BadInputError(
             f"{path} is not a valid safetensors file: a header of {length:,} bytes does not fit "
-            f"into the {len(data):,} bytes of the file."
+            f"into the {len(data):,} bytes of the file; {REMEDY}."
         )
     try:
         header = json.loads(data[8 : 8 + length], object_pairs_hook=_unique)
@@ -316,7 +319,7 @@ def read_safetensors(path: str | Path) -> Arrays:
     except Exception as error:
         raise BadInputError(
             f"{path}: the header of the safetensors file is broken ({type(error).__name__}: "
-            f"{error})."
+            f"{error}); {REMEDY}."
         ) from error
     arrays, start, end = {}, 8 + length, 0
     for first, last, name, kind, shape in tensors:
@@ -330,7 +333,7 @@ def read_safetensors(path: str | Path) -> Arrays:
         if not fits or start + last > len(data):
             raise BadInputError(
                 f"{path}: {name} of shape {shape} and type {kind} does not fit bytes {first} to "
-                f"{last} of the data."
+                f"{last} of the data; {REMEDY}."
             )
         values = np.frombuffer(data, dtype, math.prod(shape), start + first).reshape(shape)
         if kind == "BF16":
@@ -340,7 +343,7 @@ def read_safetensors(path: str | Path) -> Arrays:
     if start + end != len(data):
         raise BadInputError(
             f"{path}: {len(data) - start - end:,} unused bytes follow the tensors of the "
-            "safetensors file."
+            f"safetensors file; {REMEDY}."
         )
     return arrays
 
@@ -365,7 +368,8 @@ def read_folder(path: str | Path) -> Arrays:
         except Exception as error:
             message = str(error).partition("\n")[0].rstrip(".")
             raise BadInputError(
-                f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {message}."
+                f"{Path(path) / file} cannot be read as .npy: {type(error).__name__}: {message}; "
+                f"{REMEDY}."
             ) from error
     return arrays
 

@@ -226,7 +226,10 @@ def fetch(pack: Pack, base: Path) -> Path:
             return path
         problems.append(f"{url}: sha256 is {checksum}, expected {pack.sha256}")
         partial.unlink()
-    raise BadInputError(f"{pack.name} could not be fetched: {'; '.join(problems)}.")
+    raise BadInputError(
+        f"{pack.name} could not be fetched: {'; '.join(problems)}. Run the same command to try "
+        "again."
+    )
 
 
 def fetch_all(chosen: list[Pack], base: Path) -> int:
@@ -244,7 +247,7 @@ def fetch_all(chosen: list[Pack], base: Path) -> int:
         print(f"  {problem}", file=sys.stderr)
     state = "complete"
     if problems:
-        state = f"{len(problems):,} could not be fetched; run the same command to try again"
+        state = f"{len(problems):,} could not be fetched"
     print(f"  {len(chosen):,} files, {state}")
     return int(bool(problems))
 

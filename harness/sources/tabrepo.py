@@ -204,14 +204,15 @@ def _check_count(path: Path, labels: NDArray[Any], metadata: Metadata, part: str
 class Repository:
     """A folder of stored predictions in TabRepo's layout.
 
-    `root` is the folder that contains model_predictions, or a folder that contains exactly one such
-    folder as results/<context>. A task is a data set and an outer fold; a config is a model.
+    `root` is a folder that contains model_predictions or results/<context>/model_predictions, with
+    a single context. A task is a data set and an outer fold; a config is a model.
 
-    Predictions are float64 probabilities: shape (n,) of class 1 for two classes, shape (n, k) for
-    more. Storage in 16 or 32 bits leaves row sums up to 1e-3 from 1, so each row is divided by its
-    sum. Sums more than 1e-2 from 1 raise BadInputError. Labels are int64, shape (n,), 0..k-1. Only
-    the row of the requested model is read from disk. Regression data sets are listed, but have no
-    class probabilities.
+    Predictions are float64 probabilities of k classes, shape (n, k). For two classes they are the
+    probabilities of class 1, shape (n,). Labels are int64 from 0 to k - 1, shape (n,).
+
+    Storage in 16 or 32 bits leaves row sums up to 1e-3 from 1, so each row is divided by its sum.
+    Sums more than 1e-2 from 1 raise BadInputError. Only the row of the requested model is read from
+    disk. Regression data sets are listed, but have no class probabilities.
     """
 
     root: Path
@@ -395,7 +396,7 @@ def is_there(path: str) -> bool:
 
 
 def absent(path: str) -> str:
-    """Return a clause that says why cells on a missing repository cannot run.
+    """Return a clause that says that a repository is missing, and how to get it.
 
     The text does not depend on the machine, so that records can be compared.
     """

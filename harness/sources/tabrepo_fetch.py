@@ -40,7 +40,7 @@ UNANSWERED_FILES = 3  # after this many files in a row without an answer, downlo
 
 
 class NoServerError(Exception):
-    """No server answers any more, so that the remaining files are not tried."""
+    """Error that ends the downloads because no server answers any more."""
 
 
 def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[str]:
@@ -93,7 +93,10 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
 
 
 class Fetch:
-    """Downloads into one folder, with the checksums known so far and the problems.
+    """Downloader of the files of a repository.
+
+    `sums` holds the checksums of the files below the root. `problems` lists one sentence per file
+    that is wrong or could not be downloaded.
 
     Parameters
     ----------
@@ -208,8 +211,8 @@ class Fetch:
             )
         if self.sums.get(name, checksum) != checksum:
             raise BadInputError(
-                f"the download has sha256 {checksum}, but the first download had {self.sums[name]} "
-                f"(see {SUMS})"
+                f"the download has sha256 {checksum}, but the first download had "
+                f"{self.sums[name]}; to accept the new file, delete its line in {SUMS}"
             )
         self.check(name, partial)
 

@@ -1,7 +1,8 @@
 """Calibration maps g* with C = g*(p), where C = E[Y given p].
 
-Scalar maps take probabilities (n,). Vector maps take probabilities (n, k). They are an elementwise
-function h followed by normalisation, g*(p) = h(p) / sum_j h(p_j), which conditional truths rely on.
+Scalar maps take probabilities (n,). Vector maps take probabilities (n, k). A vector map applies a
+function h to every entry and then normalises: g*(p) = h(p) / sum_j h(p_j). Class-wise and top-label
+truths rely on this form.
 
 Optional members of a map:
 

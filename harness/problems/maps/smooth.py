@@ -71,7 +71,9 @@ class LogitAffine:
 
 @dataclass(frozen=True)
 class Wavy:
-    """g*(p) = p + 2 / (10 pi) sin(10 pi p) + 1 / (10 pi) sin(20 (2 pi / 3) p), inside [0, 1].
+    """g*(p) = p + 2 / (10 pi) sin(10 pi p) + 1 / (10 pi) sin(20 (2 pi / 3) p).
+
+    All its values lie in [0, 1].
 
     Examples
     --------

@@ -24,9 +24,9 @@ class Paired(Wrapper):
     """A problem that shares its random stream with other problems.
 
     In each replication, all problems of a stream start from the same random generator. Files with
-    equally many rows then give the same rows. Generated problems share the variables that they
-    transform, and so the labels. Examples are TemperedDirichlet with other powers, and
-    CovariateShift with other slopes.
+    equally many rows then give the same rows. Generated problems transform the same random numbers.
+    If only their predictions differ, they also have the same labels. Examples are TemperedDirichlet
+    with another prediction_power, and CovariateShift with another model_slope.
 
     Parameters
     ----------

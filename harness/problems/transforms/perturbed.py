@@ -129,8 +129,8 @@ class Perturbed(Wrapper):
     def mean_shift(self) -> Truth | None:
         """Return E|S - s0|, a bound on the change of the calibration error.
 
-        For a file of predictions it is the mean over the rows. The result is None if neither the
-        distribution of s0 nor its rows are known.
+        S is the perturbed score and s0 the original score. For a file of predictions, the result is
+        the mean over its rows. It is None for other problems whose distribution of s0 is unknown.
         """
         if self._law() is not None:
             coarse, fine = (self.problem.quadrature(2 * self.h, order)[:2] for order in (10, 14))

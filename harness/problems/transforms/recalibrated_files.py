@@ -16,7 +16,7 @@ class RecalibratedFiles:
 
     Ids are `<name>/<file>` and `<name>/<file>/<method>`. Each file holds the arrays val_logits,
     val_labels, test_logits and test_labels (see PredictionFiles). If there are no files, the family
-    has a single member, whose cells are skipped with the reason.
+    has a single member, which runs skip.
 
     Parameters
     ----------

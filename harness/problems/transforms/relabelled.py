@@ -73,7 +73,7 @@ class EachClass:
     Parameters
     ----------
     problem : Problem or Family
-        A problem that cannot run here gives a single member, for class 0, whose cells are skipped.
+        If a problem cannot run here, its only member is that of class 0, which runs skip.
     name : str
         Ids are `<name>/class<j>` for a problem, and `<id>/class<j>` for the members of a family.
 

@@ -45,9 +45,10 @@ def encode(labels: Labels, columns: Columns, k: int, options: Options, path: obj
 
 
 def stored_class_names(arrays: Arrays, k: int, rows: int) -> str | None:
-    """Return the name of an array of k class names in the order of the columns, or None.
+    """Return the name of the array that lists the k class names of a file, or None.
 
-    An array of the length of the data (`rows`) does not count.
+    The array must have k entries. It is ignored if the file also has k rows of data (`rows`),
+    because its entries may then describe the rows.
     """
     k = max(k, 2)
     names = (
@@ -78,9 +79,8 @@ def _one_column(labels: Labels, columns: Columns, options: Options, path: object
         if set(labels.texts) <= set(pair):
             return _places(labels, pair), None, note
     raise BadInputError(
-        f"{path}: {labels.title} holds {few(labels.texts)}, but it is unclear which label "
-        f"{columns.title} is the probability of; name this label, such as "
-        f"positive={labels.texts[-1]}."
+        f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} is the probability "
+        f"of one of these labels; name this label, such as positive={labels.texts[-1]}."
     )
 
 
