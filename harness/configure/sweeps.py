@@ -82,7 +82,7 @@ def _check(path: str, values: list[Any], settings: Settings) -> None:
         )
     if head in GRID:
         raise BadInputError(
-            f"sweep.{path} is given, but without a sweep, {head} can be a list; give "
+            f"sweep.{path} is given, but {head} itself can be a list; give "
             f"{head}={json.dumps(values)}."
         )
     if head in COMPONENTS:

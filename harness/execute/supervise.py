@@ -200,8 +200,8 @@ def surroundings(local: bool = True) -> tuple[Any, ...]:
 def safe_path() -> Iterator[None]:
     """Set PYTHONSAFEPATH in this block, so that workers import no module of the working folder.
 
-    A file there could otherwise replace an installed package. `child.main` removes
-    the variable again, so that processes started by estimators do not inherit it.
+    A file there could otherwise replace an installed package. `child.main` removes the variable
+    again, so that processes started by estimators do not inherit it.
     """
     if "PYTHONSAFEPATH" in os.environ:
         yield
