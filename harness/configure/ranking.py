@@ -84,7 +84,7 @@ class Ranking:
         return ranking
 
     def check_models(self, problems: Collection[str]) -> None:
-        """Raise BadInputError if the run has fewer than two models, or lacks a model of the ranking.
+        """Raise BadInputError if the run has under two models, or lacks a model of the ranking.
 
         `problems` are the ids of the run's problems.
         """
