@@ -13,6 +13,7 @@ from harness.judging.data import reduced
 from harness.judging.detectable import detectable_by_scores, detectable_by_vectors
 from harness.judging.estimates import share
 from harness.judging.findings import Calibrated, CalibrationTest, Judged
+from harness.judging.gaps import measure_gap
 from harness.judging.measured import nearest_rows
 from harness.judging.scalar_test import ScalarTest, scalar_test
 from harness.judging.vector_test import vector_test
@@ -23,6 +24,7 @@ VECTOR_NAME = "exact resampling test (temperature, linear and local departures o
 RESAMPLES = 4999
 SCREEN = 499  # resamples of the first test of a class
 SCREENED = 0.1  # largest p-value of the first test that leads to a second one
+LARGE = 0.1  # an L1 error above this is called large
 MOST_RESAMPLES = 20_000  # largest number of resamples of the second test
 
 
@@ -223,12 +225,20 @@ def _sentence(data: Judged, rows: list[CalibrationTest], level: float) -> str:
             f"{text} An outcome occurred that had probability 0. This never happens with "
             "calibrated predictions, unless rounding made it 0."
         )
+    if data.n == 1:
+        return "One row says nothing about calibration."
     main = rows[0]
     error = f"{notion_name(main.notion)} calibration error"
     if data.confidences:
         error = "calibration error of the confidences"
     text = f"No miscalibration was found at the {format_percent(level)} level"
-    if main.detectable is None:
+    p, y = reduced(data, main.notion)
+    if bool(np.all((p == 0.0) | (p == 1.0))):
+        return f"{text}; all scores are 0 or 1, and all outcomes are as predicted."
+    # If all tempered versions could be missed, an interval tells how large the error can be. The
+    # scores may be equal to 1/2, which tempering does not change.
+    missed = main.detectable or measure_gap(p, y, level).error.high or 1.0
+    if main.detectable is None and missed > LARGE:
         return f"{text}; with {data.n:,} rows even a large {error} could have been missed."
-    size = float(f"{main.detectable:.2g}")
+    size = float(f"{missed:.2g}")
     return f"{text}; with {data.n:,} rows a {error} (L1) below {size} could have been missed."

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.common import data_files
+from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.judging.findings import Judged
 from harness.math.columns import match_columns
@@ -74,7 +75,7 @@ def from_arrays(
         p=p,
         y=y,
         classes=names or default_names,
-        understood=f"{len(y):,} rows, {columns}",
+        understood=f"{format_count(len(y), 'row')}, {columns}",
         groups=_checked_groups(groups, len(y)),
         confidences=bool(confidences),
     )

@@ -92,8 +92,8 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     """
     if data.n < FEWEST_ROWS:
         sentence = (
-            f"No recalibration map can be fitted and judged with {data.n} rows; {FEWEST_ROWS} are "
-            "needed."
+            "No recalibration map can be fitted and judged with "
+            f"{format_count(data.n, 'row')}; {FEWEST_ROWS} are needed."
         )
         return Gains(sentence, (), None)
     rows = draw_rows(data, rng)
@@ -207,11 +207,13 @@ def _sentence(
     if largest is None or largest.log_loss.value is None:
         parts = ["No method could be fitted."]
     elif best is None:
-        verb = "raise" if largest.log_loss.value < 0.0 else "lower"
+        effect = "leave the log-loss as it is"
+        if largest.log_loss.value != 0.0:
+            verb = "raise" if largest.log_loss.value < 0.0 else "lower"
+            effect = f"{verb} the log-loss by {in_words(_flipped(largest.log_loss))} {about}"
         parts = [
             f"No method shows a significant gain with {used:,} rows. The best one, "
-            f"{largest.label}, would {verb} the log-loss by "
-            f"{in_words(_flipped(largest.log_loss))} {about}."
+            f"{largest.label}, would {effect}."
         ]
     else:
         doubt = "" if best.brier.sign > 0 else " (not significantly)"

@@ -95,7 +95,9 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     """
     texts = []
     n, k = data.n, data.k
-    if n < FEW_ROWS:
+    if n == 1:
+        texts.append("There is only 1 row, which says nothing about calibration.")
+    elif n < FEW_ROWS:
         texts.append(f"There are only {n} rows, too few to estimate a calibration error well.")
     seen = np.bincount(data.y, minlength=k) > 0
     only = data.classes[int(np.argmax(seen))]
@@ -149,10 +151,13 @@ def _sentence(headline: ErrorEstimate, data: Judged) -> str:
     text = f"The {name} (L1) is about {_two_digits(interval.value)}"
     if interval.low is None or interval.high is None:
         return f"{text}."
-    text += (
-        f" ({format_percent(interval.level)} interval {_two_digits(interval.low)} to "
-        f"{_two_digits(interval.high)})"
+    ends = (
+        f"{format_percent(interval.level)} interval {_two_digits(interval.low)} to "
+        f"{_two_digits(interval.high)}"
     )
+    if data.n == 1:
+        return f"One row says nothing about the {name} (L1): {ends}."
+    text += f" ({ends})"
     return f"{text}, but {data.n} rows are few." if data.n < FEW_ROWS else f"{text}."
 
 

@@ -108,8 +108,8 @@ def where(data: Judged, level: float) -> Where:
     names += [format_count(len(groups), "group")] if groups else []
     sentence = " ".join(parts) or (
         f"Nothing stands out at the {format_percent(level)} level among {join_names(names)}, "
-        f"corrected for their number. With {format_count(data.n, 'row')}, small errors could have "
-        "been missed."
+        f"corrected for their number. With {format_count(data.n, 'row')}, "
+        f"{'small' if data.n > FEWEST_IN_REGION else 'even large'} errors could have been missed."
     )
     return Where(
         sentence, tuple(panels), tuple(classes), tuple(regions), tuple(groups), tuple(notes)
@@ -220,6 +220,16 @@ def thin(curve: Curve) -> Curve:
     )
 
 
+def _format_two(said: float, happened: float) -> tuple[str, str]:
+    """Format a mean score and a frequency, with as many digits as show their difference."""
+    texts = format_share(said), format_share(happened)
+    digits = 3
+    while texts[0] == texts[1] and digits < 8 and said != happened:
+        texts = f"{said:.{digits}f}", f"{happened:.{digits}f}"
+        digits += 1
+    return texts
+
+
 Finding = TypeVar("Finding", ClassFinding, GroupFinding)
 
 
@@ -249,7 +259,7 @@ def _worst_parts(
         if region.low == region.high:
             place = f"at {region.low:.4g}"
         part = "all" if region.share > 0.995 else f"{100 * region.share:.0f} %"
-        means = format_share(region.said), format_share(region.happened.value or 0.0)
+        means = _format_two(region.said, region.happened.value or 0.0)
         parts.append(
             f"By score: {part} of the error is {place} (mean score {means[0]}, frequency "
             f"{means[1]}, {format_count(region.n, 'row')})."

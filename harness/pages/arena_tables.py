@@ -48,11 +48,18 @@ RUNNER_UP = {
     "undecided": "not significantly worse (by {:.0%} here)",
     "worse": "better by {:.0%} on paired replications",
 }
+RUNNER_UP_EQUAL = "not significantly worse (by less than 1 % here)"
 WORSE = {"better": "yes", "worse": "no, better", "undecided": "not significantly"}
 
 
 def _names(notion: str, estimand: str) -> dict[str, str]:
     return {"notion": NOTIONS[notion], "estimand": estimand_name(estimand)}
+
+
+def _describe_runner_up(verdict: str, by: float) -> str:
+    """Compare the runner-up with the best estimator; `by` is the relative difference in RMSE."""
+    is_equal = verdict == "undecided" and by < 0.005
+    return RUNNER_UP_EQUAL if is_equal else RUNNER_UP[verdict].format(by)
 
 
 # Leaderboards
@@ -158,7 +165,7 @@ def _answer(row: pd.Series, content: Content, classes: str) -> dict[str, Any]:
         "regret": format_interval(row["regret"], row["low"], row["high"]),
         "worst": f"{worst['regret']:.1f} ({worst['problem']})",
         "seconds": format_seconds(row["cpu_seconds"]), "runner_up": other,
-        "beside": RUNNER_UP[row["verdict"]].format(by) if other else "",
+        "beside": _describe_runner_up(row["verdict"], by) if other else "",
         "sure": row["verdict"] == "better", "problems": int(row["problems"]),
     }  # fmt: skip
 

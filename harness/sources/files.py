@@ -219,6 +219,11 @@ def _check_header(header: str, separator: str, path: Path) -> None:
     names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
     names = [name.strip() for name in names]
     start = repr(header.strip()[:60])
+    if len(names) < 2 and not re.search(r"\s", header.strip()):
+        raise BadInputError(
+            f"{path} has one column, {start}, and therefore no labels; add a column with the label "
+            "of each row (and separate columns by commas, semicolons or tabs)."
+        )
     if len(names) < 2:
         raise BadInputError(
             f"{path} has one column, {start}; separate columns by commas, semicolons or tabs."

@@ -171,7 +171,7 @@ def test_ties_are_named_as_the_cause_of_a_disagreement():
 
 
 DEGENERATE = {
-    "one row": ([0.3], [1], "1 rows"),
+    "one row": ([0.3], [1], "1 row"),
     "few rows": (np.linspace(0.1, 0.9, 20), [0, 1] * 10, "20 rows"),
     "one class": (np.linspace(0.1, 0.9, 80), [0] * 80, "All labels are 0"),
     "equal scores": (np.full(100, 0.4), [0, 1] * 50, "All scores are equal"),
@@ -247,3 +247,24 @@ def test_a_binary_model_is_called_over_or_underconfident_by_its_slope(slope, wor
     quiet = scores.direction(from_arrays(p, y), 0.95, join_zero=True)
     assert "cannot be told if the predictions are over" in quiet.sentence
     assert quiet.slope.low <= 1.0 <= quiet.slope.high
+
+
+@pytest.mark.parametrize(
+    "p, y, is_large",
+    [
+        (np.full(4_000, 0.5), np.arange(4_000) % 2, False),
+        (np.full(30, 0.5), np.arange(30) % 2, True),
+        ([0.0, 1.0] * 400, [0, 1] * 400, False),
+    ],
+)
+def test_a_large_error_could_only_be_missed_if_the_interval_holds_one(p, y, is_large):
+    judgement = judge_data([from_arrays(p, y)], questions=["calibrated", "how_far"])
+    assert ("even a large" in judgement.calibrated.sentence) == is_large
+    assert (judgement.how_far.errors[0].interval.high > 0.1) == is_large
+
+
+def test_one_row_says_nothing():
+    judgement = judge_data([from_arrays([0.7], [1])])
+    sentences = " ".join(judgement.sentences)
+    assert "One row says nothing" in sentences and "1 rows" not in str(judgement)
+    assert "near" not in judgement.how_far.direction.sentence

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.math.columns import as_text, few
 from harness.sources.forms.classes import encode, stored_class_names
@@ -94,7 +95,7 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
     unused = [name for name in everything if name not in used]
     note = note or y_note
     parts = [
-        f"{len(y):,} rows",
+        format_count(len(y), "row"),
         "confidences of predicted labels" if options.top_label else classes,
         _array_text(columns, matrix, are_logits) + p_note,
         f"label column{'s' if len(label_columns) > 1 else ''} {few(label_columns)}"
