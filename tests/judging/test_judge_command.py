@@ -201,7 +201,7 @@ def test_no_map_to_save(cli, preds, calls, tmp_path):
 @pytest.mark.parametrize(
     "arguments, name",
     [
-        ([], "a file of predictions"),
+        ([], "no prediction file"),
         (["--htlm", "r.html"], "--htlm"),
         (["lables=y"], "did you mean 'labels'"),
         (["--html"], "'--html'"),
