@@ -69,8 +69,8 @@ def calibration_line(p: Array, y: Integers, level: float) -> tuple[Interval, Int
     >>> p = rng.uniform(size=2000)
     >>> true = np.sqrt(p) / (np.sqrt(p) + np.sqrt(1.0 - p))  # its logit is half that of p
     >>> slope, intercept = calibration_line(p, (rng.uniform(size=2000) < true).astype(int), 0.95)
-    >>> round(slope.value, 2), slope.high < 1.0, intercept.low < 0.0 < intercept.high
-    (0.5, True, True)
+    >>> slope.low < 0.5 < slope.high < 1.0, intercept.low < 0.0 < intercept.high
+    (True, True)
     """
     events = int(y.sum())
     logit = log_odds(p)

@@ -363,8 +363,8 @@ RETURNED = {
 }
 SAMPLED = ("SampleOfThree", "Range")
 TRUTHS = {
-    "TextTruth": "truth('l1', 'binary') of TextTruth is '0.1'",
-    "PairTruth": "of PairTruth is (0.1, 0.01)",
+    "TextTruth": "truth('l1', 'binary') of TextTruth returns '0.1'",
+    "PairTruth": "of PairTruth returns (0.1, 0.01)",
     "RaisingTruth": (
         "truth('l2_squared', 'binary') of RaisingTruth raises KeyError: 'l2_squared' "
         "(own_wrong.py, line "

@@ -238,17 +238,21 @@ def test_table_figure_and_comparison(result):
     assert set(table["below 0.001 at 2^-6"]) == {"–", "no", "yes"}
     figure = item.render(result, settings)
     shown = [ax for ax in figure.axes if ax.get_visible()]
-    assert [ax.get_title() for ax in shown] == [item.PANELS["cifar10"], item.PANELS["mlp"]]
+    assert [ax.get_title() for ax in shown] == [
+        "the paper's networks",
+        item.PANELS["cifar10"],
+        item.PANELS["mlp"],
+    ]
     assert (figure.get_supxlabel(), figure.get_supylabel()) == (
         "width $h$ of the perturbation",
         "decrease of the AUROC",
     )
     cifar, mlp = (
-        {c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown
+        {c.get_label(): c[0].get_xydata().tolist() for c in ax.containers} for ax in shown[1:]
     )
     assert cifar == {"net": [[2.0**-4, pytest.approx(0.1)]]}
     assert (
-        mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[1].containers) == 2
+        mlp["spambase"][0] == [2.0**-6, pytest.approx(0.0003)] and len(shown[2].containers) == 2
     )  # with training and without
     ours = item.reproduced(result, settings)
     assert ours["why"].notna().all()  # nothing of ours is of the paper's own networks
