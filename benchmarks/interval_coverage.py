@@ -121,7 +121,7 @@ def sample_of_truth(k: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def temper(k: int, kind: str) -> float:
-    """Return the power t that gives predictions of this kind their L1 error."""
+    """Return the power t for which tempered predictions have the L1 error KINDS[kind]."""
     target = KINDS[kind]
     if target == 0.0:
         return 1.0

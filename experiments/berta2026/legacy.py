@@ -38,11 +38,11 @@ def reproduced(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.D
 
 
 def count_runs_as_published(ours, records, settings, estimand, printed) -> pd.DataFrame:
-    """Return `ours` with means over the runs that the published means of nine or eleven runs have.
+    """Return `ours` with some means taken over the same runs as the published means.
 
-    The authors' table of Figure 1 lacks a run, and that of Figure 3 has duplicate rows. So
-    counted_runs.csv says how often a run counts in a published mean. All other means stay as they
-    are.
+    The authors' table of Figure 1 lacks a run, and that of Figure 3 has duplicate rows. So some
+    published means are over nine or eleven runs. counted_runs.csv lists how often they count each
+    run. All other means stay as they are.
     """
     times = pd.read_csv(EXPERIMENTS / "berta2026" / "counted_runs.csv")
     cells = items.values(records, settings, estimand)

@@ -58,9 +58,10 @@ def curves(
 
 
 def render(records: pd.DataFrame, settings: Settings) -> Figure:
-    """Draw the setting and three metrics over alpha, and below what CKCE depends on.
+    """Draw the setting and three metrics over alpha.
 
-    The lower panels show population values and estimates of CKCE for several ridges and bandwidths.
+    The lower panels show population values and estimates of CKCE for several ridges and
+    bandwidths.
     """
     population, means, frame = curves(records, settings)
     if not len(frame):

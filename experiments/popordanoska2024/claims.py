@@ -268,7 +268,10 @@ def claims_on_recalibration(records, settings):
 
 
 def twin_change(records, settings, estimand, worse, good):
-    """Test the difference of two recalibrations on networks like the paper's, a value for each."""
+    """Test the mean difference of two recalibrations over networks like the paper's.
+
+    Each network gives one difference.
+    """
     mine, part_settings = part(records, settings, "table2_twins")
     if not len(items.with_number(mine, estimand)):
         return absent("table2_twins")

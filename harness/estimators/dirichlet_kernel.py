@@ -272,7 +272,7 @@ class DirichletKernel:
         bandwidths = [dataclasses.replace(self, **setting).bandwidth for setting in settings]
         rule = next((b for b in bandwidths if isinstance(b, str)), None)
         if rule is not None:
-            raise BadInputError(f"bandwidth is {rule} in a setting of a grid; give a number.")
+            raise BadInputError(f"bandwidth is {rule!r} in a setting of a grid; give a number.")
         return [b for b in bandwidths if not isinstance(b, str)]
 
     def _clipped(self, p: np.ndarray) -> np.ndarray:

@@ -109,11 +109,11 @@ class SKCE:
         check_choice("kernel", self.kernel, KERNELS)
         if self.method == "features" and (self.form == "block" or self.kernel == "kronecker"):
             raise BadInputError(
-                "method is 'features'; give 'exact' for the form block and the kernel kronecker."
+                "method is 'features'; use 'exact' if form is 'block' or kernel is 'kronecker'."
             )
         if self.form == "block" and self.kernel == "kronecker":
             raise BadInputError(
-                "form is 'block'; give 'unbiased' or 'biased' for the kernel kronecker."
+                "form is 'block'; use 'unbiased' or 'biased' if kernel is 'kronecker'."
             )
         check_integer("blocksize", self.blocksize, 2)
         check_integer("features", self.features)

@@ -188,7 +188,7 @@ class KernelRidge:
         ridges: dict[float, set[float]] = {}
         for estimator in estimators:
             if isinstance(estimator.ridge, str):
-                raise BadInputError("ridge is risk in a setting of a grid; give a number.")
+                raise BadInputError("ridge is 'risk' in a setting of a grid; give a number.")
             ridges.setdefault(estimator.gamma, set()).add(estimator.ridge)
         fits = {}
         for estimator in estimators:

@@ -1,4 +1,7 @@
-"""Squared calibration error selected by risk among candidates that include the truth."""
+"""Estimator of the squared calibration error that selects the best candidate fit by its risk.
+
+The candidates include the truth.
+"""
 
 from __future__ import annotations
 

@@ -253,8 +253,8 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return a table of texts with one column per estimator.
 
     The rows are sorted by order, by notion if there are several, and by n. An entry is the share
-    of trials in the right order with its Wilson interval. The number of trials without a number is
-    added if it is not 0.
+    of trials in the right order with its Wilson interval. If a model has no estimate in some of
+    the trials, the text also states how many trials these are.
     """
     frame = select_estimand(score_settings(records, settings), settings)
     index = ["order", *(["notion"] if frame["notion"].nunique() > 1 else []), "n"]

@@ -166,7 +166,7 @@ def _interval(name: str, interval: Interval, reason: str | None = None) -> Itera
 
 
 def _rows_of_model(judgement: Answers) -> Iterator[Row]:
-    """Yield the named numbers of the first two answers."""
+    """Yield (name, value, level, reason) for each number of the answers to questions 1 and 2."""
     for test in judgement.calibrated.tests if judgement.calibrated else ():
         rejected = None if test.rejected is None else float(test.rejected)
         p_value = test.p_value if test.adjusted is None else test.adjusted

@@ -56,7 +56,8 @@ class Centres:
 def distinct(t: np.ndarray, weights: np.ndarray) -> tuple[Centres, np.ndarray]:
     """Merge equal centres of t (n, 2) and add up their weights (n, d, c).
 
-    Return the merged centres, and for each row of `t` the index of its merged centre.
+    Return the merged centres with the summed weights, and for each row of `t` the index of its
+    merged centre.
     """
     _, first, index = np.unique(t[:, 1], return_index=True, return_inverse=True)
     if len(first) == len(t):

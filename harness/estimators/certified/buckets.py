@@ -106,7 +106,10 @@ class LipBkt(PerturbationBound):
         )
 
     def _jensen(self, p: np.ndarray, y: np.ndarray, h: float, slope: float) -> dict[str, Estimate]:
-        """Return the bound of the form "jensen" for scores p and labels y; |eta'| <= slope."""
+        """Return the upper bound on the L1 error of scores p and labels y, by form "jensen".
+
+        It assumes that the derivative of eta lies in [-slope, slope].
+        """
         n, half_delta = len(p), (1.0 - self.level) / 2.0
         best = (slope / 0.64) ** (2 / 3) * n ** (1 / 3)
         buckets = int(self.buckets or max(1, round(min(best, LARGEST_BUCKETS))))
