@@ -417,7 +417,7 @@ def diagnoses(p, y):
 FAILED = {
     "no_utf8": r"FileNotFoundError: no file \udc80.csv",
     "mute": "Mute: (its message cannot be read",
-    "odd": "Odd: cannot be",
+    "odd": "Odd: its message cannot be read",
     "steers": r"ValueError: \x1b[2J\r\x07\x9b31m\u202e",
     "names": r"estimand is 'l1\udc80\x1b'",
 }
