@@ -344,7 +344,7 @@ def test_own_estimator_and_any_problems_end_to_end(out, cli, module):
     assert (table["trials"] == 12).all() and table.loc[("mine", 50), "incomplete"] > 0
     assert (table.loc["binned15", "incomplete"] == 0).all()
     assert table.loc[("binned15", 400), "share"] > 0.7
-    assert "Equal values are no order" in (folder / "ranked.html").read_text()
+    assert "Equal values count as not ordered" in (folder / "ranked.html").read_text()
     assert (folder / "ranked.png").is_file()
 
 
