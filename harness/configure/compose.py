@@ -289,7 +289,7 @@ def replace_config_dir(words: list[str]) -> list[str]:
     Raises
     ------
     BadInputError
-        If there is no such folder.
+        If there is no such folder, or if its path has an apostrophe.
     """
     replaced: list[str] = []
     waiting = iter(words)
@@ -303,6 +303,11 @@ def replace_config_dir(words: list[str]) -> list[str]:
             raise BadInputError(
                 f"{flag} is {path!r}, which is no folder; give one with experiment/ID.yaml, "
                 "problem/ID.yaml or estimator/ID.yaml."
+            )
+        if "'" in str(Path(path).resolve()):
+            raise BadInputError(
+                f"{flag} is {path!r}; Hydra cannot read a path with an apostrophe, so rename the "
+                "folder."
             )
         replaced.append(f"config_dir='{Path(path).resolve()}'")
     return replaced

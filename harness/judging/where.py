@@ -220,12 +220,12 @@ def thin(curve: Curve) -> Curve:
     )
 
 
-def _format_two(said: float, happened: float) -> tuple[str, str]:
+def _format_two(score: float, frequency: float) -> tuple[str, str]:
     """Format a mean score and a frequency, with as many digits as show their difference."""
-    texts = format_share(said), format_share(happened)
+    texts = format_share(score), format_share(frequency)
     digits = 3
-    while texts[0] == texts[1] and digits < 8 and said != happened:
-        texts = f"{said:.{digits}f}", f"{happened:.{digits}f}"
+    while texts[0] == texts[1] and digits < 8 and score != frequency:
+        texts = f"{score:.{digits}f}", f"{frequency:.{digits}f}"
         digits += 1
     return texts
 

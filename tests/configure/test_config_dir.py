@@ -89,6 +89,9 @@ def test_code_of_an_own_paper_needs_trust(folder):
 def test_mistakes_are_one_sentence_each(folder):
     with pytest.raises(BadInputError, match="'doe_fig2' here or in .*doe_fig1"):
         compose(["--config-dir=conf", "experiment=doe_fig2"])
+    (folder / "o'b").mkdir()
+    with pytest.raises(BadInputError, match="o'b.*rename the folder"):
+        compose(["--config-dir=o'b", "experiment=doe_fig1"])
     with pytest.raises(BadInputError, match="'absent', which is no folder"):
         compose(["--config-dir=absent", "experiment=doe_fig1"])
     (folder / "conf/experiment/smoke.yaml").write_text(EXPERIMENT)
