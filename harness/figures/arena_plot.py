@@ -12,7 +12,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from harness.common.wording import DASH, notion_name
+from harness.common.names import notion_name
+from harness.common.wording import DASH
 from harness.evaluation import arena, arena_pairs
 from harness.figures.style import COLOURS, GREY, nothing, pale, plain_table, pyplot, subplots
 

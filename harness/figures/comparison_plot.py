@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from harness.common.wording import AXIS_NAMES, NOTIONS
+from harness.common.names import AXIS_NAMES, NOTIONS
 from harness.evaluation import arena
 from harness.evaluation.comparison import RATE
 from harness.figures.style import COLOURS, GREY, grid_shape, series_style, subplots

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from harness.common.wording import AXIS_NAMES, notion_name
+from harness.common.names import AXIS_NAMES, notion_name
 from harness.configure.settings import Settings
 from harness.evaluation import rates
 from harness.evaluation.intervals import (

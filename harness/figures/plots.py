@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.common.wording import AXIS_NAMES, notion_name
+from harness.common.names import AXIS_NAMES, notion_name
 from harness.configure.settings import Settings, as_list
 from harness.evaluation import captions
 from harness.evaluation.reproduction import TRUTH

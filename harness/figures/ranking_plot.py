@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.common.wording import notion_name
+from harness.common.names import notion_name
 from harness.configure.settings import Settings, as_list
 from harness.evaluation.rankings import POLICY, score_settings, select_estimand
 from harness.evaluation.selection import label

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.common.wording import AXIS_NAMES, notion_name
+from harness.common.names import AXIS_NAMES, notion_name
 from harness.configure import sweeps
 from harness.configure.settings import Settings, as_list
 from harness.evaluation import captions

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.common.wording import format_count, format_p_value, format_percent, notion_name
+from harness.common.names import notion_name
+from harness.common.wording import format_count, format_p_value, format_percent
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
 from harness.judging.detectable import detectable_by_scores, detectable_by_vectors

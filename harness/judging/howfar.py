@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.common.wording import format_number, format_percent, notion_name
+from harness.common.names import notion_name
+from harness.common.wording import format_number, format_percent
 from harness.judging.bins import Array
 from harness.judging.data import reduced
 from harness.judging.estimates import certify, estimates

@@ -13,14 +13,13 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harness.common.names import estimand_name, notion_name
 from harness.common.wording import (
     DASH,
     clean,
-    estimand_name,
     format_number,
     format_percent,
     is_known,
-    notion_name,
     shorten_middle,
 )
 from harness.evaluation.reliability import Panel

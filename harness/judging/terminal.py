@@ -11,15 +11,14 @@ import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from harness.common.names import estimand_name, notion_name
 from harness.common.wording import (
     clean,
-    estimand_name,
     format_ends,
     format_number,
     format_p_value,
     format_percent,
     is_known,
-    notion_name,
     shorten_middle,
 )
 from harness.judging.findings import (

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.common.names import NOTIONS, estimand_name
 from harness.common.wording import (
     DASH,
-    NOTIONS,
-    estimand_name,
     format_factor,
     format_interval,
     format_number,

@@ -11,15 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.common.wording import (
-    DASH,
-    NOTIONS,
-    axis_name,
-    format_count,
-    format_factor,
-    format_seconds,
-    join_numbers,
-)
+from harness.common.names import NOTIONS, axis_name
+from harness.common.wording import DASH, format_count, format_factor, format_seconds, join_numbers
 from harness.common.writing import whole_file
 from harness.evaluation import arena
 from harness.evaluation.comparison import RATE, geometric_mean

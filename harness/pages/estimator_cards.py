@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.common.names import ESTIMANDS, estimand_name, notion_name
 from harness.common.wording import (
     DASH,
-    ESTIMANDS,
-    estimand_name,
     format_count,
     format_interval,
     format_rank,
     format_seconds,
     format_signed,
     format_whole_percent,
-    notion_name,
 )
 from harness.configure import catalogue
 from harness.configure.options import option

@@ -10,14 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.common.wording import (
-    estimand_name,
-    format_count,
-    format_number,
-    format_signed,
-    format_whole_percent,
-    notion_name,
-)
+from harness.common.names import estimand_name, notion_name
+from harness.common.wording import format_count, format_number, format_signed, format_whole_percent
 from harness.evaluation import arena
 from harness.figures import arena_plot
 from harness.figures.figure_files import to_png

@@ -16,13 +16,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.common.wording import (
-    ESTIMANDS,
-    estimand_name,
-    format_interval,
-    format_seconds,
-    notion_name,
-)
+from harness.common.names import ESTIMANDS, estimand_name, notion_name
+from harness.common.wording import format_interval, format_seconds
 from harness.configure.arena import Arena
 from harness.evaluation import arena, arena_content
 from harness.figures import arena_plot

@@ -16,7 +16,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.common.wording import axis_name, format_number, format_printed, format_tolerance
+from harness.common.names import axis_name
+from harness.common.wording import format_number, format_printed, format_tolerance
 from harness.common.writing import whole_file
 from harness.configure import catalogue, options, variations
 from harness.configure.settings import Settings

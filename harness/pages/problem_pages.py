@@ -10,13 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.common.wording import (
-    ESTIMANDS,
-    estimand_name,
-    format_amount,
-    format_number,
-    notion_name,
-)
+from harness.common.names import ESTIMANDS, estimand_name, notion_name
+from harness.common.wording import format_amount, format_number
 from harness.configure import catalogue
 from harness.errors import BadInputError
 from harness.evaluation import arena

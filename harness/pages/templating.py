@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup, escape
 
-from harness.common import wording
+from harness.common import names, wording
 from harness.common.paths import PACKAGE
 from harness.common.version import VERSION
 from harness.pages import docstrings
@@ -45,10 +45,10 @@ def environment() -> Environment:
     env.filters |= {
         "amount": wording.format_amount, "blocks": docstrings.blocks, "breakable": breakable,
         "clean": wording.clean, "code": code, "thousands": "{:,}".format, "ends": _ends,
-        "estimand": wording.estimand_name, "factor": wording.format_factor,
-        "fitted": wording.shorten_middle, "joined": join_equations, "notion": wording.notion_name,
+        "estimand": names.estimand_name, "factor": wording.format_factor,
+        "fitted": wording.shorten_middle, "joined": join_equations, "notion": names.notion_name,
         "number": wording.format_number, "p_value": _p_value, "percent": wording.format_percent,
-        "score": wording.score_name, "script_json": script_json,
+        "score": names.score_name, "script_json": script_json,
         "seconds": wording.format_seconds, "signed": wording.format_signed,
         "whole_percent": wording.format_whole_percent,
     }  # fmt: skip

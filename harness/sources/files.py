@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from harness.errors import BadInputError
-from harness.sources import forms
+from harness.sources import forms, pickles
 from harness.sources import logits as published
 from harness.sources.forms.terms import Arrays
 
@@ -88,7 +88,7 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
     """
     kind = "" if path.is_dir() else _kind(path)
     if kind in PICKLES:
-        return published.read_parts(path)[split], []
+        return pickles.read_parts(path)[split], []
     if kind == TENSORS:
         return _tensors(path, split), []
     if split != "test":

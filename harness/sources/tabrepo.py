@@ -16,188 +16,35 @@ may have different models, or the same models in another order. Folder names hav
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
+from harness.sources.tabrepo_files import (
+    Metadata,
+    check_count,
+    check_size,
+    read_labels,
+    read_metadata,
+    read_problem_types,
+    stored_name,
+)
 
 COMMANDS = {
     "tabrepo": "calharness data fetch tabrepo",
     "tabular_oof": "calharness data make tabular_oof",
 }
-PARTS = ("val", "test")
 KINDS = ("binary", "multiclass", "regression")
 Probabilities = NDArray[np.float64]  # (n,) of class 1, or (n, k)
-FILES = (
-    "metadata.json", "pred-val.dat", "pred-test.dat", "label-val.csv.zip", "label-test.csv.zip",
-)  # fmt: skip
 VALIDATION_FILES = ("metadata.json", "pred-val.dat", "label-val.csv.zip")
 # Rows stored in 16 or 32 bits sum to 1 within 1e-3. Rows beyond this tolerance are refused.
 ROW_SUM_TOLERANCE = 1e-2
-T = TypeVar("T")
-
-
-def _cached(read: Callable[[Path], T]) -> Callable[[Path], T]:
-    """Return `read` with a cache that is refreshed if the time or the size of the file changes."""
-
-    @lru_cache(maxsize=512)  # Table 1 has 190 tasks
-    def read_once(path: Path, stamp: tuple[int, int]) -> T:
-        return read(path)
-
-    @wraps(read)
-    def read_cached(path: Path) -> T:
-        return read_once(path, _stamp(path))
-
-    return read_cached
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Return the time of change and the size of a file; BadInputError if it is absent."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        raise BadInputError(
-            f"{path} is missing; every task needs {', '.join(FILES)}, and the repository needs "
-            "configs.parquet."
-        ) from None
-    return status.st_mtime_ns, status.st_size
-
-
-# Files
-
-
-class Metadata(NamedTuple):
-    """Content of a metadata.json, which describes the predictions for a data set and fold.
-
-    Parameters
-    ----------
-    models : tuple of str
-        Names of the models, in the order of the rows of the predictions.
-    shapes : dict
-        Shapes of the arrays of predictions, by part ("val", "test").
-    dtype : numpy dtype
-        Type of these arrays.
-    """
-
-    models: tuple[str, ...]
-    shapes: dict[str, tuple[int, ...]]
-    dtype: np.dtype[Any]
-
-    def bytes(self, part: str) -> int:
-        """Return the size of pred-<part>.dat in bytes."""
-        return int(np.prod(self.shapes[part])) * self.dtype.itemsize
-
-
-@_cached
-def read_metadata(path: Path) -> Metadata:
-    """Read and check the metadata.json of a data set and fold."""
-    try:
-        content = json.loads(Path(path).read_text())
-        # Interning saves memory: hundreds of tasks have the same names of models.
-        models = tuple(sys.intern(str(name)) for name in content["models"])
-        dtype = np.dtype(content["dtype"])
-        shapes = {part: tuple(int(s) for s in content[f"pred_{part}_shape"]) for part in PARTS}
-    except (ValueError, KeyError, TypeError) as error:
-        raise BadInputError(
-            f"{path} is not valid metadata of predictions ({type(error).__name__}: {error})."
-        ) from error
-    if dtype not in (np.float16, np.float32, np.float64):
-        raise BadInputError(
-            f"{path} gives dtype {dtype}; allowed are float16, float32 and float64."
-        )
-    if len(set(models)) != len(models):
-        raise BadInputError(
-            f"{path} names a model twice; every row of predictions needs a different name."
-        )
-    for part, shape in shapes.items():
-        if len(shape) not in (2, 3) or shape[0] != len(models) or min(shape) < 1:
-            raise BadInputError(
-                f"{path} gives pred_{part}_shape {list(shape)} for {len(models)} models; the shape "
-                "must be [models, rows] or [models, rows, classes]."
-            )
-    return Metadata(models, shapes, dtype)
-
-
-@_cached
-def read_labels(path: Path) -> NDArray[Any]:
-    """Read the labels of a file label-<part>.csv.zip, shape (n,)."""
-    try:
-        frame = pd.read_csv(path, index_col=0, compression="zip")
-        labels: NDArray[Any] = frame.iloc[:, 0].to_numpy()
-        return labels
-    except Exception as error:
-        raise BadInputError(
-            f"{path} cannot be read as zipped csv ({type(error).__name__}: {error})."
-        ) from error
-
-
-@_cached
-def read_problem_types(path: Path) -> dict[str, str]:
-    """Return {folder name of a data set: problem_type} from a configs.parquet."""
-    try:
-        frame = pd.read_parquet(path, columns=["dataset", "problem_type"]).drop_duplicates()
-    except Exception as error:
-        message = str(error).partition("\n")[0]
-        raise BadInputError(
-            f"{path} cannot be read ({type(error).__name__}: {message})."
-        ) from error
-    return {_stored(dataset): kind for dataset, kind in frame.itertuples(index=False)}
-
-
-def check_file(path: Path, name: str, metadata: Metadata | None) -> None:
-    """Raise BadInputError if a file does not fit the metadata of its data set and fold.
-
-    Parameters
-    ----------
-    path : path
-        Where the file lies, under any name.
-    name : str
-        Its name in the layout, one of FILES.
-    metadata : Metadata or None
-        Metadata of the task. None if the file is the metadata.json.
-    """
-    if metadata is None:
-        read_metadata(path)
-        return
-    kind, part = name.split(".")[0].split("-")
-    if kind == "pred":
-        _check_size(path, metadata, part)
-    else:
-        _check_count(path, read_labels(path), metadata, part)
-
-
-def _check_size(path: Path, metadata: Metadata, part: str) -> None:
-    """Raise BadInputError if the size of a file of predictions does not fit its metadata."""
-    size = _stamp(path)[1]
-    if size != metadata.bytes(part):
-        raise BadInputError(
-            f"{path} has {size:,} bytes, but shape {list(metadata.shapes[part])} in "
-            f"{metadata.dtype} needs {metadata.bytes(part):,}."
-        )
-
-
-def _check_count(path: Path, labels: NDArray[Any], metadata: Metadata, part: str) -> None:
-    """Raise BadInputError if the number of labels differs from the number of predicted rows."""
-    rows = metadata.shapes[part][1]
-    if len(labels) != rows:
-        raise BadInputError(
-            f"{path} has {len(labels)} labels for {rows} rows of predictions; the numbers must be "
-            "equal."
-        )
-
-
-# Repository
 
 
 @dataclass(frozen=True)
@@ -233,7 +80,7 @@ class Repository:
 
     def folds(self, dataset: str) -> list[int]:
         """Return the stored outer folds of a data set."""
-        folder = self.root / "model_predictions" / _stored(dataset)
+        folder = self.root / "model_predictions" / stored_name(dataset)
         if not folder.is_dir():
             raise BadInputError(f"there is no data set {dataset!r} in {self.root}.")
         return sorted(int(p.name) for p in folder.iterdir() if p.name.isdigit())
@@ -245,7 +92,7 @@ class Repository:
     def problem_type(self, dataset: str) -> str:
         """Return the problem type that configs.parquet states: binary, multiclass or regression."""
         path = self.root / "configs.parquet"
-        kind = read_problem_types(path).get(_stored(dataset))
+        kind = read_problem_types(path).get(stored_name(dataset))
         if kind not in KINDS:
             raise BadInputError(
                 f"{path} gives {kind} as problem_type of {dataset!r}; it must be binary, "
@@ -259,7 +106,7 @@ class Repository:
 
     def folder(self, dataset: str, fold: int) -> Path:
         """Return the path of the folder of a data set and fold; the folder may be absent."""
-        return self.root / "model_predictions" / _stored(dataset) / str(fold)
+        return self.root / "model_predictions" / stored_name(dataset) / str(fold)
 
     def missing(self, dataset: str, fold: int) -> list[str]:
         """Return the names of the validation files that are absent for a data set and fold."""
@@ -313,7 +160,7 @@ class Repository:
                 f"configs, such as {metadata.models[0]}."
             )
         path = self.folder(dataset, fold) / f"pred-{part}.dat"
-        _check_size(path, metadata, part)
+        check_size(path, metadata, part)
         values = np.memmap(path, metadata.dtype, "r", shape=metadata.shapes[part])
         return np.array(values[metadata.models.index(config)])
 
@@ -346,7 +193,7 @@ class Repository:
         self._refuse_regression(dataset)
         path = self.folder(dataset, fold) / f"label-{part}.csv.zip"
         labels, classes = read_labels(path), self.shape(dataset, fold)[1]
-        _check_count(path, labels, self.metadata(dataset, fold), part)
+        check_count(path, labels, self.metadata(dataset, fold), part)
         if labels.dtype.kind not in "iub":
             raise BadInputError(
                 f"{path} holds labels of type {labels.dtype}; integers 0..{classes - 1} are needed."
@@ -433,8 +280,3 @@ def _root(path: Path) -> Path | None:
             f"context, such as {inner[0]}."
         )
     return inner[0].resolve() if inner else None
-
-
-def _stored(dataset: str) -> str:
-    """Return the folder name of a data set."""
-    return str(dataset).replace(".", "_")

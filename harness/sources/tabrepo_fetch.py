@@ -28,7 +28,7 @@ from harness.common.data_files import sha256
 from harness.common.progress import Progress
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.sources import tabrepo
+from harness.sources import tabrepo, tabrepo_files
 from harness.sources.download import download, failure_text
 
 HUB = "https://huggingface.co/datasets/Tabrepo/tabrepo/resolve/main/2023_11_14/"
@@ -55,7 +55,7 @@ def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[st
         One sentence for each file that is wrong or could not be downloaded.
     """
     files = Fetch(root, [base if base.endswith("/") else f"{base}/" for base in bases])
-    count = 1 + len(tasks) * len(tabrepo.FILES)
+    count = 1 + len(tasks) * len(tabrepo_files.FILES)
     print(f"  {count:,} files of {len(tasks):,} tasks, into {root}", file=sys.stderr)
     with contextlib.suppress(NoServerError):
         _fetch_files(files, tasks)
@@ -73,8 +73,8 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
     described = [folder for folder in folders if files.get(f"{folder}/metadata.json")]
     missing = 0
     for folder in described:
-        metadata = tabrepo.read_metadata(root / folder / "metadata.json")
-        for part in tabrepo.PARTS:
+        metadata = tabrepo_files.read_metadata(root / folder / "metadata.json")
+        for part in tabrepo_files.PARTS:
             if not (root / folder / f"pred-{part}.dat").is_file():
                 missing += metadata.bytes(part)
     free = shutil.disk_usage(root).free
@@ -84,7 +84,7 @@ def _fetch_files(files: Fetch, tasks: list[tuple[str, int]]) -> None:
             "downloaded; free some space."
         )
     print(f"  {missing / 1e6:,.0f} MB of predictions to download", file=sys.stderr)
-    names = [f"{folder}/{name}" for folder in described for name in tabrepo.FILES[1:]]
+    names = [f"{folder}/{name}" for folder in described for name in tabrepo_files.FILES[1:]]
     progress = Progress(len(names), unit="files")
     for name in names:
         files.get(name)
@@ -222,12 +222,12 @@ class Fetch:
         `name` is the path of the file below the root, and `path` the place where its content lies.
         """
         if name == "configs.parquet":
-            tabrepo.read_problem_types(path)
+            tabrepo_files.read_problem_types(path)
             return
         kind = Path(name).name
         about = (self.root / name).parent / "metadata.json"
-        metadata = None if kind == "metadata.json" else tabrepo.read_metadata(about)
-        tabrepo.check_file(path, kind, metadata)
+        metadata = None if kind == "metadata.json" else tabrepo_files.read_metadata(about)
+        tabrepo_files.check_file(path, kind, metadata)
 
     def _pin(self, name: str, checksum: str) -> None:
         """Record the checksum of a file in SHA256SUMS."""
@@ -255,7 +255,7 @@ def verify(repository: tabrepo.Repository) -> tuple[int, int, list[str]]:
     for dataset in repository.datasets():
         for fold in repository.folds(dataset):
             folder = repository.folder(dataset, fold).relative_to(root).as_posix()
-            names |= {f"{folder}/{name}" for name in tabrepo.FILES}
+            names |= {f"{folder}/{name}" for name in tabrepo_files.FILES}
     problems = []
     for name in sorted(names):
         path = root / name

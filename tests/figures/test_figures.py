@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.common.names import AXIS_NAMES
 from harness.common.paths import CHECKOUT
-from harness.common.wording import AXIS_NAMES
 from harness.configure.figure import Figure
 from harness.configure.rules import read_options
 from harness.configure.settings import Settings

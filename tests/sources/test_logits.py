@@ -21,7 +21,8 @@ from harness.problems import Predictions
 from harness.sources import files, packs
 from harness.sources import logits as published
 from harness.sources.forms import softmax
-from harness.sources.logits import read_folder, read_parts, read_safetensors
+from harness.sources.logits import read_folder, read_safetensors
+from harness.sources.pickles import read_parts
 
 rng = np.random.default_rng(7)
 VALIDATION = rng.normal(0, 3, (5, 3)).astype(np.float32), np.array([[0], [1], [2], [1], [0]])

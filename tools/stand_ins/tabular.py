@@ -46,7 +46,7 @@ from sklearn.preprocessing import StandardScaler
 from harness.common.seeds import digest
 from harness.common.writing import whole_file, write_json
 from harness.errors import BadInputError
-from harness.sources import tabrepo
+from harness.sources import tabrepo_files
 
 from .training import make_all
 
@@ -422,8 +422,8 @@ def _write_context(out: Path, index: pd.DataFrame) -> None:
         "configs": "configs.parquet", "baselines": None, "task_metadata": "task_metadata.parquet",
         "metadata_join_column": "dataset", "path_pred_proba": "model_predictions/",
         "datasets": sorted(set(tasks["dataset"])),
-        "zs_pp": [f"{f}/{name}" for f in folders for name in tabrepo.FILES[:3]],
-        "zs_gt": [f"{f}/{name}" for f in folders for name in tabrepo.FILES[3:]],
+        "zs_pp": [f"{f}/{name}" for f in folders for name in tabrepo_files.FILES[:3]],
+        "zs_gt": [f"{f}/{name}" for f in folders for name in tabrepo_files.FILES[3:]],
         "configs_hyperparameters": None, "relative_path": None,
     }  # fmt: skip
     folds = sorted(int(fold) for fold in tasks["fold"].unique())
