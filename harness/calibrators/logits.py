@@ -37,3 +37,9 @@ def on_columns(calibrator: Calibrator, p: np.ndarray, y: np.ndarray, rng: Any) -
         return np.column_stack([1.0 - value, value])
 
     return map_columns
+
+
+def centred_logits(p: np.ndarray) -> np.ndarray:
+    """Return log p minus its mean over the classes, (n, k)."""
+    z = floored_log(p)
+    return z - z.mean(axis=1, keepdims=True)

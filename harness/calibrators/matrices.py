@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.calibrators.base import CalibrationMap, FitEach
-from harness.calibrators.logits import floored_log
+from harness.calibrators.logits import centred_logits, floored_log
 from harness.calibrators.newton import RIDGE, newton
 from harness.calibrators.sigmoids import Platt
 from harness.calibrators.softmax_fit import HESSIAN_ROWS, SoftmaxFit
@@ -258,12 +258,6 @@ def _second_column(q: CalibrationMap) -> CalibrationMap:
     return lambda x: q(np.column_stack([1.0 - x, x]))[:, 1]
 
 
-def centred_logits(p: np.ndarray) -> np.ndarray:
-    """Return log p minus its mean over the classes, (n, k)."""
-    z = floored_log(p)
-    return z - z.mean(axis=1, keepdims=True)
-
-
 def _start(p: np.ndarray, y: np.ndarray) -> float:
     """Return the slope of the logits at which an optimisation starts.
 
@@ -318,8 +312,7 @@ def _vector(z: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
         matrix[i, i + k] += cross
         matrix[i + k, i] += cross
         matrix[i + k, i + k] += s.mean(axis=0)
-        i = np.arange(2 * k)
-        matrix[i, i] += RIDGE
+        matrix[np.diag_indices(2 * k)] += RIDGE
         return matrix
 
     return newton(value, hessian, start).reshape(2, k)

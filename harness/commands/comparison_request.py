@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
-from harness.plan import components
+from harness.plan import components, targets
 
 LIMIT = 60.0  # seconds that a cell may take by default
 PARTS = ("n", "reps", "family", "notion", "estimand")  # options that restrict the arena
@@ -130,7 +130,7 @@ def _object_configuration(target: Any, kind: str) -> tuple[str, dict[str, Any]]:
             "of a dataclass."
         )
     path = config["_target_"]
-    if "<" in path or components.import_object(path, kind) is not source:
+    if "<" in path or targets.import_object(path, kind) is not source:
         raise BadInputError(
             f"{kind} {source.__qualname__} cannot be imported as {path}; define it at the top "
             "level of a module."

@@ -18,7 +18,7 @@ from harness.commands.experiment import Experiment
 from harness.configure import variations
 from harness.configure.settings import as_list
 from harness.errors import BadInputError
-from harness.evaluation import outcomes, rankings, reproduction, tables
+from harness.evaluation import outcomes, rankings, tables
 from harness.evaluation.selection import figure_estimands
 from harness.evaluation.summary import evaluate
 from harness.evaluation.sweep_tables import SweepResults
@@ -66,7 +66,7 @@ def render(experiment: Experiment, frame: pd.DataFrame) -> Rendered:
     files = [*figure_files.save(parts.figure, stem, settings)]
     files += tables.save(summary, parts.wide, stem)
     if compared is not None:
-        files += reproduction.save(compared, experiment.name, experiment.folder)
+        files += outcomes.save_comparison(compared, experiment.name, experiment.folder)
     elif experiment.is_variation:
         # An earlier drawing may have written a comparison with the paper.
         for path in experiment.folder.glob("reproduction*.csv"):

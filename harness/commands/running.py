@@ -18,7 +18,7 @@ from harness.commands.base import short_path
 from harness.commands.experiment import Experiment
 from harness.common.paths import CONF
 from harness.configure import compose as composing
-from harness.configure import hydra_source
+from harness.configure import flags, hydra_source
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.execute import processes
@@ -82,7 +82,7 @@ def _compute(experiment: Experiment, name: str) -> tuple[dict[str, Any], pd.Data
 
 def _run_hydra(arguments: list[str]) -> int:
     """Run a command line with flags of Hydra, such as -m or --cfg. Return the exit status."""
-    arguments = composing.check_flags(arguments)
+    arguments = flags.check_flags(arguments)
     hydra_source.register()
     given = get_args_parser().parse_args(arguments)
     constant = multirun.parse(given.overrides, searches=True)[0]

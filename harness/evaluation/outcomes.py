@@ -1,4 +1,4 @@
-"""Outcomes of the numbers that a paper prints, counted from <results>/<paper>/reproduction.csv.
+"""Outcomes of the numbers that a paper prints, kept in <results>/<paper>/reproduction.csv.
 
 An outcome is a key of OUTCOMES. README, the documentation, the site, the index of all results and
 `calharness list papers` take their counts from this module.
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from harness.common.writing import whole_file, write_csv
 from harness.configure import options
 from harness.evaluation import reproduction, verdicts
 
@@ -140,3 +141,42 @@ def sentence(counts: Mapping[str, int]) -> str:
         f"have a number of ours on other data, and {n['no number of ours']:,} have none. For "
         f"{n['no test']:,}, an agreement would prove nothing"
     )
+
+
+def save_comparison(compared: pd.DataFrame, experiment: str, folder: Path) -> list[Path]:
+    """Write the comparison of an experiment to the paper's results folder, and return the paths.
+
+    Rows of other experiments in these files are kept.
+
+    reproduction.csv            the comparison, without single runs
+    reproduction_runs.csv       the comparison of single runs of the authors (items *_runs)
+    reproduction_cells.parquet  the cells behind every number. Columns: experiment, item, row,
+                                column, and the key of a cell in the records.
+    """
+    single = compared["item"].str.contains("_runs")
+    cells = compared[[*reproduction.KEY, "keys"]].explode("keys").dropna(subset="keys")
+    tables = {
+        "reproduction.csv": compared[~single].drop(columns="keys"),
+        "reproduction_runs.csv": compared[single].drop(columns="keys"),
+        "reproduction_cells.parquet": cells.rename(columns={"keys": "key"}),
+    }
+    return [
+        _replace_rows(rows, experiment, folder / name) for name, rows in tables.items() if len(rows)
+    ]
+
+
+def _replace_rows(rows: pd.DataFrame, experiment: str, path: Path) -> Path:
+    """Replace the rows of one experiment in a CSV or Parquet file, and keep all others."""
+    csv = path.suffix == ".csv"
+    rows = rows.assign(experiment=experiment)[["experiment", *rows]]
+    if path.is_file():
+        before = pd.read_csv(path) if csv else pd.read_parquet(path)
+        others = before.reindex(columns=list(rows))[before["experiment"] != experiment]
+        rows = pd.concat([others, rows], ignore_index=True) if len(others) else rows
+    rows = rows.sort_values(["experiment"], kind="stable")
+    with whole_file(path) as temporary:
+        if csv:
+            write_csv(rows, temporary)
+        else:
+            rows.to_parquet(temporary, index=False)
+    return path

@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from harness.common.module_names import paper_folder
-from harness.common.writing import difference, whole_file, write_csv
+from harness.common.writing import difference
 from harness.errors import BadInputError
 from harness.evaluation import verdicts
 
@@ -331,45 +331,3 @@ def _reason(
     if {row.column, column} & set(computed):
         return "not part of this run"
     return "this experiment does not compute this number"
-
-
-# Files
-
-
-def save(compared: pd.DataFrame, experiment: str, folder: Path) -> list[Path]:
-    """Write the comparison of an experiment to the paper's results folder, and return the paths.
-
-    Rows of other experiments in these files are kept.
-
-    reproduction.csv            the comparison, without single runs
-    reproduction_runs.csv       the comparison of single runs of the authors (items *_runs)
-    reproduction_cells.parquet  the cells behind every number. Columns: experiment, item, row,
-                                column, and the key of a cell in the records.
-    """
-    single = compared["item"].str.contains("_runs")
-    cells = compared[[*KEY, "keys"]].explode("keys").dropna(subset="keys")
-    tables = {
-        "reproduction.csv": compared[~single].drop(columns="keys"),
-        "reproduction_runs.csv": compared[single].drop(columns="keys"),
-        "reproduction_cells.parquet": cells.rename(columns={"keys": "key"}),
-    }
-    return [
-        _replace_rows(rows, experiment, folder / name) for name, rows in tables.items() if len(rows)
-    ]
-
-
-def _replace_rows(rows: pd.DataFrame, experiment: str, path: Path) -> Path:
-    """Replace the rows of one experiment in a CSV or Parquet file, and keep all others."""
-    csv = path.suffix == ".csv"
-    rows = rows.assign(experiment=experiment)[["experiment", *rows]]
-    if path.is_file():
-        before = pd.read_csv(path) if csv else pd.read_parquet(path)
-        others = before.reindex(columns=list(rows))[before["experiment"] != experiment]
-        rows = pd.concat([others, rows], ignore_index=True) if len(others) else rows
-    rows = rows.sort_values(["experiment"], kind="stable")
-    with whole_file(path) as temporary:
-        if csv:
-            write_csv(rows, temporary)
-        else:
-            rows.to_parquet(temporary, index=False)
-    return path

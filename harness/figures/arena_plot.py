@@ -15,22 +15,12 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from harness.common.names import notion_name
 from harness.common.wording import DASH
 from harness.evaluation import arena, arena_pairs
-from harness.figures.style import COLOURS, GREY, nothing, pale, plain_table, pyplot, subplots
+from harness.figures.estimator_kinds import kind
+from harness.figures.style import nothing, pale, plain_table, pyplot, subplots
 
 NOTIONS = {name: notion_name(name) for name in ("binary", "top_label", "canonical")}
 ESTIMANDS = {"l1": "$L_1$", "l2_squared": "squared error"}
 TRUTHS = {"l1": "L1 calibration error", "l2_squared": "squared calibration error"}
-KINDS = {  # {kind: (beginnings of ids, colour)}
-    "bins": (("binned", "debiased", "kmeans", "kde_binning", "sweep", "tace", "adaptive",
-              "average_binned", "crossfit_binned", "tuned_binned", "simplex", "lower_scaling",
-              "upper_"), COLOURS[1]),
-    "variational": (("variational", "tuned_variational", "gain", "corp"), COLOURS[0]),
-    "kernels and smoothing": (("kde", "tuned_kde", "kkr", "ukkr", "tuned_kkr", "tuned_ukkr",
-                               "tcal", "tv_", "nw_", "bv_", "lip_", "smooth", "ckce", "skce",
-                               "mmce", "ucme", "laplace"), COLOURS[2]),
-    "of this project": (("best",), COLOURS[3]),
-}  # fmt: skip
-OTHER = ("other", GREY)
 MATRIX_ROWS = 20
 PAIR_ROWS = 34
 COST_N = 1000
@@ -43,20 +33,6 @@ SHORT = (
 )
 REGRET_TICKS = (0.1, 0.2, 0.5, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 500, 1000)
 UNDECIDED = "#ececec"
-
-
-def kind(estimator: str) -> tuple[str, str]:
-    """Return the kind of an estimator and its colour in figures, from the beginning of its id.
-
-    If several beginnings in KINDS match, the longest one decides.
-    """
-    matches = [
-        (len(start), name, colour)
-        for name, (starts, colour) in KINDS.items()
-        for start in starts
-        if estimator.startswith(start)
-    ]
-    return max(matches)[1:] if matches else OTHER
 
 
 def short(estimator: str) -> str:
@@ -322,8 +298,7 @@ def model_pairs(shares: pd.DataFrame, estimand: str) -> Figure:
     if not shares["by"].eq(estimand).any():
         return nothing()
     table = arena_pairs.wide(shares, estimand)
-    rows = [i < PAIR_ROWS or name.startswith("best") for i, name in enumerate(table.index)]
-    table = table[rows]
+    table = table[[i < PAIR_ROWS or name.startswith("best") for i, name in enumerate(table.index)]]
     panels = list(dict.fromkeys(column[:2] for column in table.columns))
     figure, axes = subplots(1, len(panels), 1.05 + 0.135 * len(table), sharey=True)
     for ax, (notion, k) in zip(axes.flat, panels):

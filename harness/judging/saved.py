@@ -29,8 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from harness.calibrators.logits import floored_log, log_odds
-from harness.calibrators.matrices import centred_logits
+from harness.calibrators.logits import centred_logits, floored_log, log_odds
 from harness.calibrators.newton import normalised
 from harness.calibrators.scaling import smoothed
 from harness.common.writing import write_text

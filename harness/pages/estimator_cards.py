@@ -6,21 +6,17 @@ The content of such a page is called a card.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from harness.common.names import ESTIMANDS, estimand_name, notion_name
 from harness.common.wording import (
-    DASH,
     format_count,
     format_interval,
     format_rank,
     format_seconds,
-    format_signed,
     format_whole_percent,
 )
 from harness.configure import catalogue
@@ -30,14 +26,12 @@ from harness.evaluation import arena
 from harness.pages import arena_data, arena_tables, docstrings
 from harness.pages.arena_data import BOUNDS, filtered_by
 from harness.pages.costs import Cost, costs, reason
+from harness.pages.estimator_bias import bias_tables, is_main, over_share, setting_name, strips
 from harness.pages.failures import SIZE, Failure, alt, failures, picture, words
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 from harness.plan.documentation import ObjectDoc, build_object, document_id
 
-OPACITY = 0.45  # opacity of the strongest colour; text on it is readable on light and dark pages
-OVER, UNDER = "213, 94, 0", "0, 114, 178"
-TRUTH_IS_ZERO = 1e-9
 LARGEST_N = 5000  # largest n of the arena; slow estimators were run up to 1,000
 
 
@@ -99,7 +93,7 @@ class Card:
     @property
     def over(self) -> float | None:
         """Share of the estimates of l1 and squared errors above the truth, as in `over_share`."""
-        return None if self.rows is None else over_share(self.rows[_is_main(self.rows)])
+        return None if self.rows is None else over_share(self.rows[is_main(self.rows)])
 
     @property
     def largest_n(self) -> int:
@@ -166,21 +160,6 @@ def users(group: str) -> dict[str, list[str]]:
     return used
 
 
-def _is_main(frame: pd.DataFrame) -> pd.Series:
-    return frame["estimand"].isin(arena.MAIN)
-
-
-def over_share(rows: pd.DataFrame) -> float | None:
-    """Return the share of point estimates above the truth, or None without such estimates.
-
-    Settings with the truth 0 are left out, because no estimate of a non-negative quantity can be
-    below 0.
-    """
-    known = rows["truth"].abs().gt(TRUTH_IS_ZERO) & rows["over"].notna()
-    part = rows[known & ~rows["kind"].isin(BOUNDS) & rows["reps"].gt(0)]
-    return float(np.average(part["over"], weights=part["reps"])) if len(part) else None
-
-
 def _page(card: Card, sources: Sources, path: str) -> str:
     return page(
         "estimator.html.j2", path, card.name, description=card.about, tables=True, card=card,
@@ -232,8 +211,8 @@ def fact(card: Card) -> str:
         facts.append(f"gives {' and '.join(bounds)}, which have no rank")
     if card.best:
         facts.append("ranks {rank:.0f} of {ranked} at best ({place})".format(**card.best))
-    elif card.overall is not None and _is_main(card.overall).any():
-        share = format_whole_percent(card.overall.loc[_is_main(card.overall), "share"].max())
+    elif card.overall is not None and is_main(card.overall).any():
+        share = format_whole_percent(card.overall.loc[is_main(card.overall), "share"].max())
         facts.append(f"has no rank over all settings, as it gave an answer in {share} of them")
     if card.over is not None:
         side = "neither mostly too large nor too small"
@@ -249,69 +228,6 @@ def fact(card: Card) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def bias_tables(rows: pd.DataFrame | None) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield (title, rows) of the tables of measured bias: main estimands first, then the others.
-
-    Each row is a list of texts: notion and estimand; mean bias and share of estimates above the
-    truth where the truth is not 0; mean bias where the truth is 0; coverage of intervals; number
-    of settings.
-    """
-    if rows is None:
-        return
-    known = rows[rows["truth"].notna()]
-    for title, part in (("", known[_is_main(known)]), ("Other estimands", known[~_is_main(known)])):
-        table = []
-        for (notion, estimand), of_name in part.groupby(["notion", "estimand"]):
-            zero = of_name["truth"].abs().le(TRUTH_IS_ZERO)
-            table.append([
-                _name(notion, estimand), format_signed(of_name.loc[~zero, "bias"].mean()),
-                format_whole_percent(over_share(of_name)),
-                format_signed(of_name.loc[zero, "bias"].mean()),
-                format_whole_percent(of_name["coverage"].mean()), f"{len(of_name):,}",
-            ])  # fmt: skip
-        if table:
-            yield title, table
-
-
-def _name(notion: str, estimand: str) -> str:
-    return f"{notion_name(notion).capitalize()}, {estimand_name(estimand)}"
-
-
-def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
-    """Yield a table of the bias by family (rows) and n (columns) for each notion.
-
-    The estimand is l1 if it was estimated, else l2_squared, else the first by name.
-    """
-    if rows is None:
-        return
-    known = rows[rows["truth"].notna() & rows["bias"].notna()]
-    for notion, part in known.groupby("notion", sort=False):
-        present = set(part["estimand"])
-        estimand = next(e for e in (*arena.MAIN, *sorted(present)) if e in present)
-        table = part[part["estimand"].eq(estimand)].pivot_table(
-            index="family", columns="n", values="bias", aggfunc="mean"
-        )
-        largest = table.abs().max(axis=1)
-        yield {
-            "name": _name(notion, estimand), "sizes": list(table.columns),
-            "rows": [(family, [_shaded(value, largest.max() or 1.0) for value in row])
-                     for family, row in zip(table.index, table.to_numpy())],
-            "largest": largest.idxmax(), "has_bounds": part["kind"].isin(BOUNDS).any(),
-        }  # fmt: skip
-
-
-def _shaded(value: float, largest: float) -> tuple[str, str]:
-    """Return the text and the CSS style of a bias.
-
-    The background is orange for a positive bias and blue for a negative one. It is stronger for a
-    larger bias.
-    """
-    if math.isnan(value):
-        return DASH, ""
-    colour = OVER if value > 0 else UNDER
-    return format_signed(value), f"background: rgba({colour}, {OPACITY * abs(value) / largest:.2g})"
-
-
 def rank_rows(card: Card) -> list[dict[str, Any]]:
     """Return the estimator's rows of the leaderboards without a filter, formatted for the page."""
     order = list(ESTIMANDS)
@@ -324,7 +240,7 @@ def rank_rows(card: Card) -> list[dict[str, Any]]:
     )
     return [
         {
-            **row, "name": _name(row["notion"], row["estimand"]),
+            **row, "name": setting_name(row["notion"], row["estimand"]),
             "place": format_rank(row["rank"], row["rank_low"], row["rank_high"]),
             "interval": format_interval(row["regret"], row["low"], row["high"]),
             "worst_interval": arena_tables.worst_regret(row),

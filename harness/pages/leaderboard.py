@@ -20,7 +20,7 @@ from harness.common.names import ESTIMANDS, estimand_name, notion_name
 from harness.common.wording import format_interval, format_seconds
 from harness.configure.arena import Arena
 from harness.evaluation import arena, arena_content
-from harness.figures import arena_plot
+from harness.figures import estimator_kinds
 from harness.figures.style import COLOURS
 from harness.pages import arena_data, arena_tables
 from harness.pages.arena_data import ALL, FILTERS, ArenaResults, filtered_by
@@ -186,7 +186,7 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
             part[worst] = math.nan
         fields = part[list(FIELDS)].itertuples(index=False)
         rows["|".join(key)] = [[round_number(value) for value in row] for row in fields]
-    kinds = [arena_plot.kind(name)[0] for name in estimators]
+    kinds = [estimator_kinds.kind(name)[0] for name in estimators]
     return {
         "fields": FIELDS, "estimators": estimators, "kinds": kinds, "at": places, "rows": rows
     }  # fmt: skip
@@ -239,7 +239,7 @@ def chart_rows(board: pd.DataFrame) -> list[dict[str, Any]]:
         {
             **{name: round_number(row[name]) for name in CHART_FIELDS},
             "estimator": row["estimator"],
-            "kind": arena_plot.kind(row["estimator"])[0],
+            "kind": estimator_kinds.kind(row["estimator"])[0],
             "cost": format_seconds(row["cpu_seconds"]),
             "interval": format_interval(row["regret"], row["low"], row["high"]),
             "worst_interval": arena_tables.worst_regret(row),
@@ -258,8 +258,8 @@ def chart(rows: list[dict[str, Any]]) -> dict[str, Any]:
     alt.data_transformers.disable_max_rows()
     kind = alt.selection_point(fields=["kind"], bind="legend", name="kind")
     picked = alt.selection_point(fields=["estimator"], name="picked", on="click", clear="dblclick")
-    colours = {name: colour for name, (_, colour) in arena_plot.KINDS.items()}
-    colours |= dict([arena_plot.OTHER])
+    colours = {name: colour for name, (_, colour) in estimator_kinds.KINDS.items()}
+    colours |= dict([estimator_kinds.OTHER])
     shades = ["#666666" if colour == COLOURS[6] else colour for colour in colours.values()]
     domain, legend = list(colours), alt.Legend(title=None, orient="top", columns=3)
     log: Any = {"type": "log", "nice": False}

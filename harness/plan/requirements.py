@@ -19,7 +19,8 @@ from harness.estimators.application import takes_rng
 from harness.estimators.base import EstimatorSpec
 from harness.math import estimands
 from harness.math.notions import NOTIONS, number
-from harness.plan.components import Component, targets
+from harness.plan.components import Component
+from harness.plan.targets import targets
 from harness.problems.base import ProblemSpec
 
 DETERMINISM = ("exact", "rounding", "statistical")

@@ -326,27 +326,3 @@ def find_truth(problem: Any, estimand: str, notion: str) -> Truth | None:
             "harness.Truth(value, error >= 0, method), or None if the value is unknown."
         ) from error
     return None if math.isnan(value) else Truth(value, stated_error(uncertainty), str(truth.method))
-
-
-def integral(
-    estimand: str,
-    notion: str,
-    p: NDArray[Any],
-    rest: NDArray[Any],
-    c: NDArray[Any],
-    c_rest: NDArray[Any],
-    weights: NDArray[Any] | None,
-) -> float:
-    """Return an estimand of two classes, integrated over the nodes of a quadrature.
-
-    `p` (m,) are the nodes, `c` = P(Y = 1 given p), and `weights` (m,) the weights of the nodes. The
-    complements `rest` = 1 - p and `c_rest` = 1 - c must have full relative accuracy.
-
-    Both classes have the same error, so the class-wise value equals the binary value. Logarithmic
-    estimands are computed on both columns, because they need the complements where p rounds to 1.
-    """
-    if notion == "canonical" or estimand in ("kl", "logloss", "refinement_kl", "sharpness_kl"):
-        return estimands.value(
-            estimand, np.column_stack([rest, p]), np.column_stack([c_rest, c]), "canonical", weights
-        )
-    return estimands.value(estimand, p, c, "binary" if notion == "classwise" else notion, weights)

@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.math.quadrature import beta_law, halving
-from harness.problems.base import Truth, TwoClasses, draw_labels, integral
+from harness.problems.base import Truth, TwoClasses, draw_labels
+from harness.problems.integrals import integral
 from harness.problems.maps import Identity
 from harness.problems.search import crossings, maximum
 

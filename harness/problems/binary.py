@@ -12,14 +12,12 @@ from scipy.special import betaln, expit, xlog1py, xlogy
 from harness.errors import BadInputError
 from harness.math.quadrature import gauss_legendre, unit_edges
 from harness.problems import search
-from harness.problems.base import Truth, TwoClasses, draw_labels, integral
+from harness.problems.base import Truth, TwoClasses, draw_labels
+from harness.problems.integrals import integrated
 from harness.problems.maps import Identity, ScalarMap
 
-METHOD = "Gauss-Legendre quadrature"
 WIDTH = 1 / 64  # width of a panel: half a period of the fastest map in conf/problem
 
-# scores (m,), their probabilities (m,) and their posteriors (m,)
-Quadrature: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 Atoms: TypeAlias = tuple[tuple[float, float], ...]
 
 
@@ -296,23 +294,6 @@ class BinaryProblem(TwoClasses):
         splits = _crossings(self.map)
         coarse, fine = (self.quadrature(order=order, splits=splits) for order in (16, 24))
         return integrated(estimand, notion, coarse, fine)
-
-
-def integrated(estimand: str, notion: str, coarse: Quadrature, fine: Quadrature) -> Truth | None:
-    """Return a truth from two quadratures, each a tuple of scores, probabilities and posteriors.
-
-    The value comes from `fine`; its error is the difference from `coarse`. The result is None for a
-    scalar supremum and for an infinite value.
-    """
-    if notion != "canonical" and estimand == "linf":
-        return None
-    values = [
-        integral(estimand, notion, s, 1.0 - s, c, 1.0 - c, weight)
-        for s, weight, c in (coarse, fine)
-    ]
-    if not np.isfinite(values).all():
-        return None
-    return Truth(values[1], abs(values[1] - values[0]) + 1e-13, METHOD)
 
 
 @lru_cache(maxsize=64)

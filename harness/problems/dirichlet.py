@@ -12,7 +12,8 @@ from scipy.special import gammaincinv, ndtri
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.quadrature import beta_law, halving
-from harness.problems.base import Generated, Truth, draw_labels, integral
+from harness.problems.base import Generated, Truth, draw_labels
+from harness.problems.integrals import integral
 from harness.problems.maps import Identity
 
 # Number of scrambled Sobol sets. Their spread gives the standard error of a truth.

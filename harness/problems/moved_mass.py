@@ -14,7 +14,8 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.problems.base import CALIBRATED, Generated, Truth, draw_labels, integral
+from harness.problems.base import CALIBRATED, Generated, Truth, draw_labels
+from harness.problems.integrals import integral
 from harness.problems.maps import Identity
 from harness.problems.search import Curve, crossings
 from harness.problems.top_law import Nodes, TopLaw, share_moments

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from harness.common import data_files
 from harness.errors import BadInputError
-from harness.math.notions import checked
-from harness.sources import files, packs
+from harness.problems.prediction_files import Loaded, checksum, read_predictions
+from harness.sources import packs
 from harness.sources.forms.terms import Options
 
 
@@ -200,7 +198,7 @@ class Predictions:
         except BadInputError as error:
             return f"{str(error).rstrip('.')}; {published[0].remedy}"
         for pack, file in zip(published, data_files.members(path)):
-            if pack.sha256 and _sha256(str(file), *data_files.stamp(file)) != pack.sha256:
+            if pack.sha256 and checksum(str(file), *data_files.stamp(file)) != pack.sha256:
                 return (
                     f"{file} is not the published file, whose sha256 is {pack.sha256}; "
                     f"move it away, then {pack.remedy}"
@@ -217,8 +215,8 @@ class Predictions:
         if self.unavailable:
             raise BadInputError(f"{self.unavailable}.")
         path = data_files.find(self.path)
-        options = Options(*(_hashable(getattr(self, name)) for name in Options._fields))
-        return _read(str(path), self.split, options, data_files.stamp(path))
+        options = Options(*(as_hashable(getattr(self, name)) for name in Options._fields))
+        return read_predictions(str(path), self.split, options, data_files.stamp(path))
 
     @property
     def _columns(self) -> int:
@@ -314,59 +312,6 @@ class Predictions:
         return None
 
 
-class Loaded(NamedTuple):
-    """Content of a file of predictions.
-
-    Parameters
-    ----------
-    p, y : ndarray
-        Predictions (n,) or (n, k), and labels (n,).
-    sha256 : str
-        Checksum of the file.
-    content : str
-        Hash of p and y, 16 hexadecimal digits.
-    described : str
-        One line that says how the file was read.
-    names : tuple of str, or None
-        Names of the classes.
-    """
-
-    p: np.ndarray
-    y: np.ndarray
-    sha256: str
-    content: str
-    described: str
-    names: tuple[str, ...] | None
-
-
-@lru_cache(maxsize=8)
-def _read(path: str, split: str, options: Options, stamp: tuple[tuple[int, ...], ...]) -> Loaded:
-    """Read a file of predictions; a cached result is used until the file changes.
-
-    `stamp` holds times of change and sizes, which are part of the cache key.
-    """
-    p, y, described, names = files.read(path, split, **options._asdict())
-    p, y = checked(p, y)
-    return Loaded(
-        p, y, data_files.sha256(path), _content(p, y, options.top_label), described, names
-    )
-
-
-def _content(p: np.ndarray, y: np.ndarray, top_label: bool) -> str:
-    """Return a hash of predictions and labels, 16 hexadecimal digits."""
-    p = p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p  # the second column determines the first
-    content = hashlib.blake2b(f"{p.shape} {top_label}".encode(), digest_size=8)
-    content.update(np.ascontiguousarray(p, dtype="<f8").data)
-    content.update(np.ascontiguousarray(y, dtype="<i8").data)
-    return content.hexdigest()
-
-
-def _hashable(value: Any) -> Any:
+def as_hashable(value: Any) -> Any:
     """Return a list as a tuple, and other values unchanged."""
     return tuple(value) if isinstance(value, list) else value
-
-
-@lru_cache(maxsize=256)
-def _sha256(path: str, *stamp: tuple[int, ...]) -> str:
-    """Return the sha256 of a file; `stamp` (time of change and size) is part of the cache key."""
-    return data_files.sha256(path)

@@ -15,7 +15,8 @@ from scipy.special import betaln, entr, expit, gammaincinv, gammaln, kl_div, log
 from harness.math import estimands
 from harness.math.quadrature import gauss_legendre, growing
 from harness.math.softmax import softmax
-from harness.problems.base import Truth, integral
+from harness.problems.base import Truth
+from harness.problems.integrals import integral
 from harness.problems.search import crossings, maximum
 
 # Number of scrambled Sobol sets. Their spread gives the standard error of a truth.

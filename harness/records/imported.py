@@ -31,7 +31,7 @@ from harness.common.data_files import sha256
 from harness.common.paths import EXPERIMENTS
 from harness.common.seeds import digest
 from harness.errors import BadInputError, guess
-from harness.plan import components
+from harness.plan import targets
 from harness.records import schema
 from harness.sources import packs
 
@@ -149,7 +149,7 @@ def _read(path: Path, checksum: str, reader: str, run_id: str) -> pd.DataFrame:
 
     `checksum` is the sha256 of the file.
     """
-    frame = components.import_object(reader, "records_from")(path).reset_index(drop=True)
+    frame = targets.import_object(reader, "records_from")(path).reset_index(drop=True)
     _check_frame(frame, f"{reader}, which reads {path.name},")
     parameters = {f"{group}_parameters": "{}" for group in ("problem", "estimator")}
     defaults = {**parameters, "kind": "point", "seed": -1, "reason": None}

@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.common import buckets
-from harness.common.writing import stated_error
 from harness.errors import BadInputError
 from harness.records import parts
 from harness.records.schema import COLUMNS, FORMER, TRUTHS, dtype
-from harness.records.truths import read_truths
+from harness.records.truths import read_table
 
 ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand", "key")  # columns to sort rows by
 # Columns of texts that repeat. They are read as DuckDB enums, which become pandas categories.
@@ -56,10 +55,6 @@ _EMPTY = ", ".join(
 _NAMES = {name: name for name in COLUMNS} | {
     name: f"coalesce({name}, {former}) as {name}" for former, name in FORMER.items()
 }
-_TRUTHS = pa.schema(
-    [(name, pa.string()) for name in ("problem_key", "notion", "estimand")]
-    + [(name, pa.float64()) for name in TRUTHS]
-)
 
 
 def read(
@@ -299,7 +294,8 @@ def _frame(
     listed = ", ".join(f"{sql} as {name}" for name, sql in selected.items())
     sql = f"select * from (select {listed} from r join chosen using (key, written))"
     if {*names} & {*TRUTHS}:
-        connection.register("truths", _truths(connection, out))
+        problems = connection.execute("select distinct problem_key from r").fetchall()
+        connection.register("truths", read_table(out, [problem for (problem,) in problems]))
         sql += " left join truths using (problem_key, notion, estimand)"
     columns, dtypes = _columns(connection, sql)
     if not columns:
@@ -350,15 +346,3 @@ def _columns(
             target[start : start + len(values)] = values
         start += batch.num_rows
     return columns, dtypes
-
-
-def _truths(connection: duckdb.DuckDBPyConnection, out: Path) -> pa.Table:
-    """Return the stored truths of all recorded problems as a table."""
-    rows = []
-    for (problem,) in connection.execute("select distinct problem_key from r").fetchall():
-        for pair, truth in read_truths(out, problem).items():
-            notion, _, estimand = pair.partition("|")
-            if truth is not None:
-                numbers = (float(truth[0]), stated_error(float(truth[1])))
-                rows.append(dict(zip(_TRUTHS.names, (problem, notion, estimand, *numbers))))
-    return pa.Table.from_pylist(rows, _TRUTHS)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from harness.common import buckets
+from harness.common.writing import stated_error
 from harness.errors import BadInputError
 from harness.math.estimands import has_truth
 from harness.plan.components import Component
 from harness.records.parts import KEY
+from harness.records.schema import TRUTHS
 
 DIGEST = "digest"  # name of the entry with the digest; all other entries are truths
+TABLE = pa.schema(
+    [(name, pa.string()) for name in ("problem_key", "notion", "estimand")]
+    + [(name, pa.float64()) for name in TRUTHS]
+)
 Truths = dict[str, Any]  # {"notion|estimand": [value, error, method], or None where unknown}
 
 
@@ -39,6 +48,18 @@ def read_truths(out: Path, problem_key: str) -> Truths:
         place = f"{buckets.location(out)}/{name}"
         raise BadInputError(f"{place} {reason}; delete it, and the truths are computed again.")
     return {pair: truth for pair, truth in stored.items() if pair != DIGEST}
+
+
+def read_table(out: Path, problem_keys: Iterable[str]) -> pa.Table:
+    """Return the known truths of problems as a table, with a row per notion and estimand."""
+    rows = []
+    for problem in problem_keys:
+        for pair, truth in read_truths(out, problem).items():
+            notion, _, estimand = pair.partition("|")
+            if truth is not None:
+                numbers = (float(truth[0]), stated_error(float(truth[1])))
+                rows.append(dict(zip(TABLE.names, (problem, notion, estimand, *numbers))))
+    return pa.Table.from_pylist(rows, TABLE)
 
 
 def write_truths(out: Path, problem_key: str, truths: Truths) -> None:

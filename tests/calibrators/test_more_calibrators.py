@@ -19,8 +19,7 @@ from harness.calibrators import (
     Spline,
     VectorScaling,
 )
-from harness.calibrators.logits import floored_log
-from harness.calibrators.matrices import centred_logits
+from harness.calibrators.logits import centred_logits, floored_log
 from harness.calibrators.newton import RIDGE
 from harness.calibrators.splines import natural_basis, roughness
 from harness.estimators import Variational

@@ -16,7 +16,7 @@ from harness.configure.compose import compose
 from harness.configure.figure import Labels
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.evaluation import missing, reproduction, tables, verdicts
+from harness.evaluation import missing, outcomes, reproduction, tables, verdicts
 from harness.evaluation.latex import latex
 from harness.figures import plots
 from harness.pages.page import build_sections as sections
@@ -466,15 +466,16 @@ def test_reproduced_numbers_name_their_cells(ours, tmp_path):
     mine = compared[compared["ours"].notna()].iloc[0]
     assert (mine["cells"], mine["of"]) == (2, "a_seed* | binary | n = 200 | e")
     assert compared.loc[compared["ours"].isna(), "of"].eq("").all()
-    files = reproduction.save(compared, "berta2026_fig1", tmp_path)
+    files = outcomes.save_comparison(compared, "berta2026_fig1", tmp_path)
     assert [path.name for path in files] == ["reproduction.csv", "reproduction_cells.parquet"]
     cells = pd.read_parquet(files[1])
     assert cells[["experiment", "row", "key"]].drop_duplicates().to_numpy().tolist() == [
         ["berta2026_fig1", ours["row"][0], "k0"],
         ["berta2026_fig1", ours["row"][0], "k1"],
     ]
-    reproduction.save(compared, "berta2026_fig3", tmp_path)
-    reproduction.save(compared, "berta2026_fig1", tmp_path)  # takes the place of its own rows alone
+    outcomes.save_comparison(compared, "berta2026_fig3", tmp_path)
+    # Takes the place of its own rows alone.
+    outcomes.save_comparison(compared, "berta2026_fig1", tmp_path)
     assert pd.read_parquet(files[1])["experiment"].value_counts().to_dict() == {
         "berta2026_fig1": 2,
         "berta2026_fig3": 2,

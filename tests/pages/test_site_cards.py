@@ -25,6 +25,7 @@ from harness.pages import (
     build,
     costs,
     docstrings,
+    estimator_bias,
     estimator_cards,
     failures,
     leaderboard,
@@ -179,10 +180,10 @@ def test_cards_say_what_is_known_and_what_is_not(here):
 def test_over_estimates_are_counted_where_the_truth_is_not_zero(small):
     rows = small.settings[small.settings["estimator"].eq("variational_isotonic")]
     rows = rows[rows["estimand"].eq("l1")]
-    share = estimator_cards.over_share(rows)
+    share = estimator_bias.over_share(rows)
     apart = rows[rows["truth"].gt(0.0)]
     assert share == pytest.approx(apart["over"].mean()) and share < 0.3
-    assert estimator_cards.over_share(rows[rows["truth"].eq(0.0)]) is None
+    assert estimator_bias.over_share(rows[rows["truth"].eq(0.0)]) is None
 
 
 def test_exponents_are_those_of_a_power_law(small):

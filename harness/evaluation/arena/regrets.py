@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from harness.errors import BadInputError
-from harness.evaluation.arena.resampling import nanmean
-from harness.evaluation.arena.rules import (
-    OTHER,
-    SETTING,
-    floors,
-    is_published,
-    largest,
-    map_families,
+from harness.evaluation.arena.record_arrays import (
+    Floats,
+    Ints,
+    Mask,
+    add_estimands,
+    add_family_and_classes,
+    build_arrays,
 )
+from harness.evaluation.arena.resampling import nanmean
+from harness.evaluation.arena.rules import SETTING, floors, is_published, largest
 from harness.evaluation.summary import covers, with_texts
 from harness.records.schema import has_number
 
-Floats: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
-Ints: TypeAlias = NDArray[np.int64]
 COUNTED = ("undefined", "failed", "skipped")
 
 
@@ -104,7 +100,7 @@ def settings(
     [['a', 0.0, 0.1, 1.0], ['b', 0.1, 0.141, 1.414]]
     """
     by = [*SETTING, "estimator"]
-    frame = _with_family_and_classes(_with_estimand(records), families, classes)
+    frame = add_family_and_classes(add_estimands(records), families, classes)
     frame = frame.sort_values(by, kind="stable", ignore_index=True)
     rows = frame.groupby(by, sort=True)
     row = rows.ngroup().to_numpy()
@@ -113,7 +109,7 @@ def settings(
 
     # Arrays (rows of the table, reps): the values, and the cells without an answer.
     numbered = has_number(frame).to_numpy()
-    values, lost = _arrays(frame, row, numbered)
+    values, lost = build_arrays(frame, row, numbered)
 
     # Properties of a setting or of an estimator.
     truth, truth_error = (_of_setting(frame, name, row, setting) for name in TRUTHS)
@@ -167,75 +163,6 @@ COLUMNS = [
     "reps", *COUNTED, "truth", "kind", "bias", "sd", "rmse", "rmse_se", "regret", "best", "lead",
     "regret_split", "over", "coverage", "width", "power", "cpu_seconds", "values", "errors", "lost",
 ]  # fmt: skip
-
-
-def _with_estimand(records: pd.DataFrame) -> pd.DataFrame:
-    """Return the records with an estimand in every row.
-
-    The row of a cell without any estimate is repeated for every estimand that its estimator
-    returned in other cells of the same notion. If there are none, it is repeated for the estimands
-    that the estimator returned under other notions; a skipped cell is then dropped instead.
-    """
-    frame = records[records["status"].isin(["ok", "imported", "failed", "undefined", "skipped"])]
-    if "key" in frame:
-        frame = frame.drop_duplicates(["key", "estimand", "status", "value"])
-    named, bare = frame[frame["estimand"].notna()], frame[frame["estimand"].isna()]
-    if bare.empty:
-        return named
-    bare = bare.drop(columns="estimand")
-    given = named[["estimator", "notion", "estimand"]].drop_duplicates()
-    here = bare.merge(given, on=["estimator", "notion"])
-    has_notion = _pairs(bare).isin(_pairs(given))
-    rest = bare[~has_notion & bare["status"].ne("skipped")]
-    elsewhere = rest.merge(given[["estimator", "estimand"]].drop_duplicates(), on="estimator")
-    elsewhere = elsewhere.merge(given[["notion", "estimand"]].drop_duplicates())
-    parts = [part[named.columns] for part in (named, here, elsewhere) if len(part)]
-    return pd.concat(parts, ignore_index=True) if parts else named
-
-
-def _pairs(frame: pd.DataFrame) -> pd.MultiIndex:
-    return pd.MultiIndex.from_frame(frame[["estimator", "notion"]])
-
-
-def _with_family_and_classes(
-    frame: pd.DataFrame, families: Mapping[str, Iterable[str]], classes: Mapping[str, int]
-) -> pd.DataFrame:
-    problems = frame["problem"].astype(object)
-    absent = sorted(set(problems) - set(classes))
-    if absent:
-        raise BadInputError(
-            f"classes lacks {', '.join(absent[:3])}; "
-            "pass the number of classes of every problem in the records."
-        )
-    family = problems.map(map_families(families)).astype(object).fillna(OTHER)
-    return frame.assign(family=family, k=problems.map(classes).astype(int))
-
-
-def _arrays(frame: pd.DataFrame, row: Ints, numbered: Mask) -> tuple[Floats, Mask]:
-    """Return the values and the mask of missing answers, each of shape (rows, replications).
-
-    A row stands for an estimator in a setting. `frame` holds the records, `row` the row of each
-    record, and `numbered` the mask of the records with a number. Values are NaN where there is no
-    number. An answer is missing if the cell failed or is undefined.
-    """
-    draws = ["seed", "rep"] if "seed" in frame and frame["seed"].notna().all() else ["rep"]
-    rep = frame.groupby(draws, sort=True).ngroup().to_numpy()
-    shape = (int(row.max(initial=-1)) + 1, int(rep.max(initial=-1)) + 1)
-    values = np.full(shape, np.nan)
-    given = frame["value"].to_numpy(float)[numbered]
-    values[row[numbered], rep[numbered]] = given
-    differs = values[row[numbered], rep[numbered]] != given
-    if differs.any():
-        twice = frame[numbered].iloc[int(differs.argmax())]
-        raise BadInputError(
-            f"records have two values of {twice['estimator']} on {twice['problem']}, "
-            f"n = {twice['n']}, rep {twice['rep']}; pass the records of one run."
-        )
-    lost = np.zeros(shape, bool)
-    without = frame["status"].isin(("failed", "undefined")).to_numpy()
-    lost[row[without], rep[without]] = True
-    # A failed cell may have a number from a later attempt.
-    return values, lost & np.isnan(values)
 
 
 def _of_setting(frame: pd.DataFrame, name: str, row: Ints, setting: Ints) -> Floats:

@@ -15,7 +15,7 @@ from harness.math.notions import reduce
 from harness.math.quadrature import gauss_legendre, unit_edges
 from harness.math.sech_noise import checked_h, mean_shift, normaliser, perturbed
 from harness.problems.base import Truth, Wrapper
-from harness.problems.binary import integrated
+from harness.problems.integrals import integrated
 from harness.problems.search import crossings
 
 DEGREE = 10  # degree of the polynomials; with panels of width h / 4 their error is below 1e-12

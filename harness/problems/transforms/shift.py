@@ -11,7 +11,8 @@ from scipy.special import expit, logit, ndtr, ndtri
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.math.quadrature import gauss_legendre
-from harness.problems.base import Truth, TwoClasses, draw_labels, integral
+from harness.problems.base import Truth, TwoClasses, draw_labels
+from harness.problems.integrals import integral
 
 ORDER, PIECES = 20, 64  # nodes per panel, and number of panels of the quadrature
 
