@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import matplotlib
@@ -28,8 +29,13 @@ WIDTH = 6.75  # inches, two columns of a paper
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot with the style of all figures."""
-    matplotlib.use("Agg", force=False)
+    """Return matplotlib.pyplot with the style of all figures.
+
+    Figures are drawn without a window, unless the user's session has chosen a backend: a notebook
+    does, and so does a script that has imported pyplot.
+    """
+    if not {"IPython", "matplotlib.pyplot"} & sys.modules.keys():
+        matplotlib.use("Agg", force=False)
     import matplotlib.pyplot as plt  # after the choice of the backend
 
     plt.rcParams.update(STYLE)  # type: ignore[arg-type]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.common.writing import write_text
-from harness.judging import as_json, page, terminal
+from harness.judging import as_json, notebook, page, terminal
 from harness.judging.findings import Answers
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -37,3 +41,31 @@ class Judgement(Answers):
     def to_json(self) -> dict[str, Any]:
         """Return all answers, without curves and maps, as values that json can write."""
         return as_json.as_json(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the named numbers of the judgement as a table.
+
+        The index holds the names of `--fail-above`, without `.value`, `.low` and `.high`. These
+        ends are columns. `level` is the level of the interval, and `reason` explains missing
+        numbers.
+
+        Examples
+        --------
+        >>> import harness
+        >>> judgement = harness.judge([0.1, 0.4, 0.9], [0, 1, 1], questions=["calibrated"])
+        >>> judgement.to_frame().loc["binary.rejected", "value"]
+        0.0
+        """
+        return notebook.to_frame(self)
+
+    def plot(self) -> Axes:
+        """Draw the reliability diagram of all rows; return its matplotlib Axes.
+
+        `.figure` of the axes is the figure, which also has the histogram of the scores.
+        """
+        axes: Axes = notebook.draw(self)
+        return axes
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, the reliability diagram and the main numbers for a notebook."""
+        return notebook.html(self)

@@ -19,7 +19,7 @@ def html(judgement: Answers) -> str:
 
     The same judgement gives the same bytes: the page names no date, machine or folder.
     """
-    headline, tone = _headline(judgement)
+    headline, tone = choose_headline(judgement)
     template = environment().get_template("judge.html.j2")
     page: str = template.render(
         title=f"Judgement of {shorten_middle(judgement.data.name, 60)}",
@@ -35,7 +35,7 @@ def html(judgement: Answers) -> str:
     return page
 
 
-def _headline(judgement: Answers) -> tuple[str, str]:
+def choose_headline(judgement: Answers) -> tuple[str, str]:
     """Return the headline of the page and its tone: bad, good or open.
 
     The headline answers the first question in a few words. If the tests find

@@ -92,7 +92,7 @@ def where(data: Judged, level: float) -> Where:
     if not any(region.share > 0.0 for region in regions):
         notes.append("The error is not larger than its noise in any region of scores.")
 
-    panels = [_panel(_title(data), x, hit)]
+    panels = [overall_panel(data)]
     for j in order[:DRAWN_CLASSES]:
         title = f"class {data.classes[j]}", "predicted probability", "event frequency"
         panels.append(_panel(title, data.p[:, j], hits[j]))
@@ -114,6 +114,11 @@ def where(data: Judged, level: float) -> Where:
     return Where(
         sentence, tuple(panels), tuple(classes), tuple(regions), tuple(groups), tuple(notes)
     )
+
+
+def overall_panel(data: Judged) -> Panel:
+    """Return the reliability diagram of all rows: of the top label, or of the binary scores."""
+    return _panel(_title(data), *reduced(data, data.notions[0]))
 
 
 def _title(data: Judged) -> tuple[str, str, str]:

@@ -106,3 +106,31 @@ def test_ece_is_the_plain_binned_error():
     assert harness.ece(p, y, bins=2) == pytest.approx(abs(2.4 - 2.0) / 3)
     value = harness.ece([0.9, 0.8, 0.7], [1, 0, 1], notion="binary", bins=1)
     assert value == pytest.approx(0.4 / 3)
+
+
+def test_a_judgement_in_a_notebook_shows_verdict_diagram_and_numbers():
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.ones(3), 300)
+    names = ["<b>", "x.y", "c"]
+    y = (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+    judgement = harness.judge(p, y, classes=names, questions=["calibrated", "where"])
+    text = judgement._repr_html_()
+    assert "No miscalibration was found" in text and "<svg" in text and "<b>" not in text
+    assert ">top_label.p_value</th>" in text and "class.c.l1" not in text
+
+    frame, numbers = judgement.to_frame(), judgement.to_json()["numbers"]
+    for name in ("class.x.y.l1", "worst_class.l1"):
+        ends = [numbers[f"{name}.{end}"]["value"] for end in ("value", "low", "high")]
+        assert frame.loc[name, ["value", "low", "high"]].tolist() == ends
+    assert frame.loc["canonical.p_value", "value"] == numbers["canonical.p_value"]["value"]
+    assert list(frame.columns) == ["value", "low", "high", "level", "reason"]
+
+
+def test_plot_draws_on_axes_and_leaves_the_style_of_the_session():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    judgement = harness.judge([0.1, 0.4, 0.9], [0, 1, 1], questions=["calibrated"])
+    ax = judgement.plot()
+    assert ax.get_ylabel() == "event frequency" and len(ax.figure.axes) == 2
+    assert dict(matplotlib.rcParams) == before

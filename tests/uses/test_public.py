@@ -14,7 +14,8 @@ from harness.common.version import VERSION
 def test_everything_public_is_there_and_says_what_it_is():
     assert harness.__version__ == VERSION
     for name in harness.__all__:
-        assert getattr(harness, name).__doc__.strip() and name in dir(harness)
+        assert getattr(harness, name).__doc__.strip()
+    assert dir(harness) == sorted(harness.__all__)
     assert harness.math.divergences.__name__ == "harness.math.divergences"
     with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
         harness.no_such_name  # noqa: B018
