@@ -61,7 +61,8 @@ from typing import Any
 import numpy as np
 
 from harness.common.version import VERSION
-from harness.judging.findings import QUESTIONS, Answers, Gains, HowFar, Interval, Judged
+from harness.judging.answers import QUESTIONS, Answers
+from harness.judging.findings import Gains, HowFar, Interval, Judged
 
 SCHEMA = "calharness.judge"
 SCHEMA_VERSION = 1

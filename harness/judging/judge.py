@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.errors import BadInputError, UndefinedError
+from harness.judging.answers import QUESTIONS
 from harness.judging.calibrated import tests
 from harness.judging.data import aligned, from_arrays
-from harness.judging.findings import QUESTIONS, Judged
+from harness.judging.findings import Judged
 from harness.judging.gain import gains
 from harness.judging.howfar import errors
 from harness.judging.judgement import Judgement

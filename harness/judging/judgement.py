@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.common.writing import write_text
 from harness.judging import as_json, notebook, page, terminal
-from harness.judging.findings import Answers
+from harness.judging.answers import Answers
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,9 @@ from harness.evaluation.reliability import Panel
 from harness.figures import reliability_plot
 from harness.figures.style import COLOURS
 from harness.judging import page, pictures
+from harness.judging.answers import Answers
 from harness.judging.as_json import numbers
-from harness.judging.findings import Answers, Where
+from harness.judging.findings import Where
 from harness.judging.where import overall_panel
 
 ENDS = ("value", "low", "high")

@@ -8,7 +8,8 @@ from harness.common.version import VERSION
 from harness.common.wording import shorten_middle
 from harness.errors import BadInputError
 from harness.judging import pictures
-from harness.judging.findings import QUESTIONS, Answers, ClassFinding, GroupFinding
+from harness.judging.answers import QUESTIONS, Answers
+from harness.judging.findings import ClassFinding, GroupFinding
 from harness.pages.templating import environment
 
 MARK = '<meta name="generator" content="calharness judge">'

@@ -25,8 +25,8 @@ from harness.common.wording import (
 from harness.evaluation.reliability import Panel
 from harness.figures import reliability_plot
 from harness.figures.style import COLOURS, pyplot
+from harness.judging.answers import Answers
 from harness.judging.findings import (
-    Answers,
     Certified,
     ErrorEstimate,
     Gains,

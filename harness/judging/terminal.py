@@ -21,17 +21,8 @@ from harness.common.wording import (
     is_known,
     shorten_middle,
 )
-from harness.judging.findings import (
-    QUESTIONS,
-    Answers,
-    Calibrated,
-    Gains,
-    HowFar,
-    Interval,
-    Judged,
-    Versus,
-    Where,
-)
+from harness.judging.answers import QUESTIONS, Answers
+from harness.judging.findings import Calibrated, Gains, HowFar, Interval, Judged, Versus, Where
 from harness.judging.words import format_with_level
 
 WIDTH = 100

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.errors import BadInputError, guess
+from harness.judging.answers import Answers
 from harness.judging.as_json import numbers
-from harness.judging.findings import Answers
 from harness.math.notions import NOTIONS
 
 # First parts of all names. With them a misspelt name is reported before anything is computed.

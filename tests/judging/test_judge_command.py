@@ -13,7 +13,7 @@ import pytest
 
 from harness.commands import judge as command
 from harness.judging import judge, saved
-from harness.judging.findings import QUESTIONS
+from harness.judging.answers import QUESTIONS
 
 
 @pytest.fixture

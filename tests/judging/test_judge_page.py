@@ -18,7 +18,8 @@ from harness import BadInputError
 from harness.evaluation import reliability
 from harness.figures import reliability_plot
 from harness.judging import as_json, pictures, thresholds
-from harness.judging.findings import QUESTIONS, Interval
+from harness.judging.answers import QUESTIONS
+from harness.judging.findings import Interval
 
 MAKERS = {
     "one file": lambda: judged.judgement(4, 200, drawn=1),
