@@ -68,12 +68,12 @@ def main(argv: list[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
     arguments = [text for text in arguments if text != "--traceback"]
-    if os.getcwd() not in sys.path:
-        # The working folder is last, so that a user's file numpy.py does not replace numpy.
-        sys.path.append(os.getcwd())
     # SIGTERM from a job scheduler counts as an interruption, so that finished cells are recorded.
     signal.signal(signal.SIGTERM, processes.terminated)
     try:
+        if (folder := _working_folder()) not in sys.path:
+            # The working folder is last, so that a user's file numpy.py does not replace numpy.
+            sys.path.append(folder)
         with supervise.safe_path():
             return dispatch(arguments or ["--help"])
     except BrokenPipeError:  # the reader of a pipe has ended, as in `calharness list | head`
@@ -85,6 +85,13 @@ def main(argv: list[str] | None = None) -> int:
             raise
         print(f"{NAME}: {escape(_sentence(error))}", file=sys.stderr)
         return status
+
+
+def _working_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise BadInputError("the working folder was deleted; change to another folder.") from None
 
 
 def dispatch(arguments: list[str]) -> int:

@@ -90,7 +90,10 @@ class Commands(TyperGroup):
 
 def short_path(path: Path) -> str:
     """Return a path as text: absolute or relative to the working folder, whichever is shorter."""
-    return min(str(path), os.path.relpath(path), key=len)
+    try:
+        return min(str(path), os.path.relpath(path), key=len)
+    except FileNotFoundError:  # the working folder was deleted
+        return str(path)
 
 
 def split(text: str | None) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.commands.experiment import Experiment
-from harness.commands.health_parts import Line, examine_parts, read_run
+from harness.commands.health_parts import Line, examine_parts, read_run, unfinished_files
 from harness.common import buckets
 from harness.common.tables import text_table
 from harness.common.wording import format_count
@@ -62,7 +62,8 @@ def examine(
     compact : bool
         Join all readable parts into one.
     repair : bool
-        First move unreadable parts and truths to <out>/broken.
+        First move unreadable parts and truths to <out>/broken, and delete temporary files of
+        killed processes.
 
     Returns
     -------
@@ -73,7 +74,8 @@ def examine(
     """
     lines = list(_misplaced_files(out))
     if repair:
-        lines += [("moved", note) for note in _repair(out)] or [("", "nothing to repair")]
+        repaired = [*(("moved", note) for note in _repair(out)), *_delete_unfinished(out)]
+        lines += repaired or [("", "nothing to repair")]
     part_lines, is_broken = examine_parts(out)
     lines += part_lines
     lines += [("PROBLEM", reason) for _, reason in _broken_truths(out)]
@@ -125,6 +127,12 @@ def _repair(out: Path) -> list[str]:
         with open(out / "broken" / "NOTES.txt", "a") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {notes[-1]}\n")
     return notes
+
+
+def _delete_unfinished(out: Path) -> Iterator[Line]:
+    for path in unfinished_files(out):
+        path.unlink(missing_ok=True)
+        yield "deleted", f"{path}, which a killed process has left; it contains no finished cell"
 
 
 def _missing_cells(out: Path, overrides: list[str]) -> Iterator[Line]:

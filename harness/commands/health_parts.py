@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -47,6 +48,21 @@ def examine_parts(out: Path) -> tuple[list[Line], bool]:
                 raise
 
 
+def unfinished_files(out: Path) -> list[Path]:
+    """Return temporary files of killed processes in a folder on this disk.
+
+    Files that changed within the last minute are left out, because a run may be writing them.
+    """
+    since = time.time() - parts.RACE_SECONDS
+    folders = (out / name for name in ("records", "truths", "runs"))
+    files = []
+    for path in sorted(path for folder in folders for path in folder.glob(".*")):
+        with contextlib.suppress(FileNotFoundError):  # its process has renamed it
+            if path.stat().st_mtime < since:
+                files.append(path)
+    return files
+
+
 def _examine_files(out: Path, files: list[Path]) -> tuple[list[Line], bool]:
     broken = {path: reason for path in files if (reason := parts.broken_reason(path))}
     for path in broken:
@@ -62,14 +78,10 @@ def _examine_files(out: Path, files: list[Path]) -> tuple[list[Line], bool]:
     ]
     readable = [path for path in files if path not in broken]
     lines.append(("", f"{len(readable):,} readable parts"))
-    for path in sorted((out / "records").glob(".*.tmp")):
-        lines.append(
-            (
-                "note",
-                f"{path.name} was left by a process that was killed; it contains no finished cell "
-                "and can be deleted",
-            )
-        )
+    lines += [
+        ("note", f"{path.name} was left by a process that was killed; --repair deletes it")
+        for path in unfinished_files(out)
+    ]
     if readable:
         lines += _compare_records(out, readable)
     return lines, bool(broken)

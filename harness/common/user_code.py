@@ -246,8 +246,10 @@ def error_place(error: BaseException) -> str:
 
 
 def _place(path: str, line: int | None, name: str | None, text: str | None) -> str:
-    relative = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
-    shown = os.path.basename(path) if relative.startswith(os.pardir) else relative
+    shown = os.path.basename(path)
+    with contextlib.suppress(OSError):  # the working folder was deleted
+        relative = os.path.relpath(os.path.realpath(path), os.path.realpath(os.getcwd()))
+        shown = shown if relative.startswith(os.pardir) else relative
     function = f", in {name}" if name and name != "<module>" else ""
     source = f": {text.strip()[:120]}" if text and text.strip() else ""
     return escape(f"{shown}, line {line}{function}{source}")

@@ -24,7 +24,7 @@ import pyarrow.parquet  # noqa: F401
 
 from harness.common.escaping import error_message
 from harness.common.user_code import is_ours
-from harness.execute import chunk, processes, truths  # noqa: F401
+from harness.execute import chunk, isolation, processes, truths  # noqa: F401
 
 # MB beyond max_memory that a process may reserve. A single array beyond that raises MemoryError at
 # once. Slow growth is stopped earlier, because the supervisor watches the resident memory.
@@ -44,7 +44,11 @@ def main(pipe: int, notes: int, parent: int) -> None:
     parent : int
         Id of the supervising process. This process ends when the parent does.
     """
-    end_with(parent)
+    isolation.adopt_orphans()
+    signal.signal(signal.SIGTERM, _end_all)
+    end_with(parent, signal.SIGTERM)
+    for descriptor in (pipe, notes):  # programs that an estimator starts must not hold them
+        os.set_inheritable(descriptor, False)
     if os.environ.get("PYTHONSAFEPATH") == processes.OURS:
         del os.environ["PYTHONSAFEPATH"]
     connection, here = Connection(pipe), os.getpid()
@@ -58,16 +62,26 @@ def main(pipe: int, notes: int, parent: int) -> None:
                 process = os.fork()
             if not process:
                 _serve(connection, here)
-            connection.send(("ended", os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])))
+            ended = 0
+            while ended != process:  # adopted orphans end here, too
+                ended, status = os.wait()
+            isolation.end_children()
+            connection.send(("ended", os.waitstatus_to_exitcode(status)))
 
 
-def end_with(parent: int) -> None:
-    """Ask the system to kill this process when its parent ends.
+def _end_all(signum: int, frame: Any) -> NoReturn:
+    """Handle the end of the supervisor: end the computing process and all that it has started."""
+    isolation.end_children()
+    os._exit(1)
+
+
+def end_with(parent: int, number: int = signal.SIGKILL) -> None:
+    """Ask the system to send this process the signal `number` when its parent ends.
 
     This works on Linux. Elsewhere, the process ends when it next waits for a call.
     """
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, signal.SIGKILL)
+        ctypes.CDLL(None, use_errno=True).prctl(_DEATH_SIGNAL, number)
     if os.getppid() != parent:  # the parent ended before the signal was set
         os._exit(1)
 
@@ -79,9 +93,8 @@ def _serve(pipe: Connection, parent: int) -> NoReturn:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     end_with(parent)
     # Shells make background processes ignore SIGINT, and child processes inherit this.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, processes.interrupted)
     signal.signal(signal.SIGTERM, processes.terminated)
-    code = 1
     try:
         pipe.send(("began", os.getpid()))
         while True:
@@ -89,13 +102,23 @@ def _serve(pipe: Connection, parent: int) -> NoReturn:
             _enter(*surroundings)
             _limit_memory(megabytes)
             pipe.send(_call(function, argument))
-    except (KeyboardInterrupt, EOFError, ConnectionError):
-        code = 0
+    except processes.StoppedError:
+        _die_of(signal.SIGINT)
+    except processes.TerminatedError:
+        _die_of(signal.SIGTERM)
+    except (EOFError, OSError):  # the supervisor has ended, or an estimator has closed the pipe
+        pass
     except BaseException:
         traceback.print_exc()
     finally:
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(1)
+
+
+def _die_of(number: int) -> None:
+    """End this process by a signal, so that its supervisor sees the reason."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _call(function: str, argument: bytes) -> tuple[str, Any]:

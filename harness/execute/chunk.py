@@ -25,7 +25,8 @@ from harness.common.user_code import error_text
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate, EstimatorSpec, is_finite
-from harness.execute import processes
+from harness.execute import isolation, processes
+from harness.execute.isolation import Footing
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.plan.cells import Cell
@@ -84,6 +85,8 @@ def compute(task: dict[str, Any]) -> int:
     part = parts.Part(buckets.local_folder(task["out"]), task["after"])
     samples = _Samples(task["foreign"])
     failed, recorded, peak = 0, 0, _peak_mb()
+    # Code typed at a prompt runs in the user's process, which is left as it is.
+    footing = Footing.read() if task["foreign"] and processes.is_supervised() else None
     try:
         with one_thread():
             for position, cell in enumerate(task["cells"]):
@@ -100,11 +103,12 @@ def compute(task: dict[str, Any]) -> int:
                     rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
                 except UndefinedError as reason:
                     rows = [{"status": "undefined", "reason": error_message(reason)}]
-                except KeyboardInterrupt:
+                except BaseException as error:
                     processes.exit_if_forked(pid)
-                    part.add(columns, [{"status": "interrupted", "reason": "stopped by the user"}])
-                    raise
-                except (Exception, SystemExit) as error:
+                    if processes.is_stop(error):
+                        reason = "stopped by the user"
+                        part.add(columns, [{"status": "interrupted", "reason": reason}])
+                        raise
                     remedy = "; raise max_memory" if isinstance(error, MemoryError) else ""
                     rows = [{"status": "failed", "reason": f"{_traceback_tail(error)}{remedy}"}]
                     failed += 1
@@ -113,6 +117,11 @@ def compute(task: dict[str, Any]) -> int:
                 if seconds > PEAK_SECONDS:
                     peak = _peak_mb()
                 used = {"seconds": seconds, "cpu_seconds": _cpu_seconds() - cpu, "peak_mb": peak}
+                if footing:
+                    isolation.end_detached()
+                    if reason := footing.restore():
+                        part.rows.clear()  # the cells before this one are computed again
+                        raise processes.EndedError(reason)
                 part.add({**columns, **used}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
                     raise CellFailedError(f"{cell.described}: {rows[0]['reason']}")

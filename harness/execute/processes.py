@@ -51,6 +51,15 @@ class TerminatedError(KeyboardInterrupt):
     """
 
 
+class StoppedError(KeyboardInterrupt):
+    """Interruption of a computing process by SIGINT, which its supervisor has sent."""
+
+
+def interrupted(signum: int, frame: Any) -> None:
+    """Handle SIGINT in a computing process by raising StoppedError."""
+    raise StoppedError
+
+
 def terminated(signum: int, frame: Any) -> None:
     """Handle SIGTERM by raising TerminatedError."""
     raise TerminatedError
@@ -102,6 +111,21 @@ def note(position: int, is_computing: bool, recorded: int) -> None:
     """Write the progress of this process (see `Note`), replacing the previous note."""
     if _note_file is not None:
         os.pwrite(_note_file, _NOTE.pack(position, is_computing, recorded), 0)
+
+
+def is_stop(error: BaseException) -> bool:
+    """Return True if an error during a cell was sent to stop the run, not raised by the estimator.
+
+    In a computing process, an estimator's own KeyboardInterrupt stops no run.
+    """
+    if is_supervised():
+        return isinstance(error, (StoppedError, TerminatedError))
+    return isinstance(error, KeyboardInterrupt)
+
+
+def is_supervised() -> bool:
+    """Return True in a computing process."""
+    return _note_file is not None
 
 
 class Child:
@@ -196,6 +220,8 @@ class Child:
             message = self.receive(POLL_SECONDS)
             if message is not None:
                 kind, content = message
+                if isinstance(content, EndedError):  # the process cannot go on
+                    self.end()
                 if kind == "raised":
                     raise content
                 return content
@@ -268,6 +294,7 @@ class Child:
 
     def close(self) -> None:
         """End the forking and the computing process, and all processes that they have started."""
+        self.end()
         self.pipe.close()
         _kill_session(self.process.pid)
         self.process.wait()
@@ -319,6 +346,8 @@ def describe_exit(code: int | None) -> str:
     if code >= 0:
         return f"ended its process with exit status {code}"
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
+    if name in ("SIGINT", "SIGTERM"):
+        return f"was interrupted ({name})"
     crash = ": a crash in native code"
     why = {"SIGKILL": ": killed from outside, or out of memory", "SIGSEGV": crash, "SIGABRT": crash}
     return f"crashed its process ({name}{why.get(name, '')})"

@@ -17,6 +17,7 @@ from harness.common import buckets
 from harness.common.paths import CHECKOUT
 from harness.common.version import VERSION
 from harness.configure.settings import Settings
+from harness.errors import BadInputError
 
 PACKAGES = (
     "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "duckdb", "joblib", "hydra-core",
@@ -47,7 +48,13 @@ def finish(out: Path, run_id: str, state: str, seconds: float) -> None:
 
     `state` is finished, interrupted or failed.
     """
-    content = json.loads(buckets.read(out, _name(run_id)))
+    try:
+        content = json.loads(buckets.read(out, _name(run_id)))
+    except FileNotFoundError:
+        raise BadInputError(
+            f"{buckets.location(out)} was deleted or moved during the run, with its records; give "
+            "the same command again."
+        ) from None
     content |= {"state": state, "seconds": round(seconds, 3)}
     buckets.write_json(out, _name(run_id), content)
 

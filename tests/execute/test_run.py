@@ -286,6 +286,61 @@ def test_one_estimator_cannot_harm_another(out, module):
     assert binary.query(pick)["value"].tolist() == alone.query(pick)["value"].tolist()
 
 
+LASTING = """
+import os, resource, shutil, time
+from pathlib import Path
+
+def detaches(p, y):
+    if not os.fork():
+        os.setsid()
+        if not os.fork():
+            Path("PIDS", str(os.getpid())).touch()
+            time.sleep(1000)
+        time.sleep(1000)
+    while not os.listdir("PIDS"):
+        time.sleep(0.01)
+    return 0.25
+def limits_files(p, y):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+    return 0.25
+def deletes_the_folder(p, y):
+    shutil.rmtree(os.getcwd())
+    return 0.25
+def interrupts(p, y):
+    raise KeyboardInterrupt
+def fine(p, y):
+    return 0.25
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux adopts orphans")
+def test_the_deeds_of_an_estimator_end_with_its_cell(out, module, tmp_path, monkeypatch):
+    """Undo detached processes, a limit of the size of files, and a deleted working folder."""
+    pids, folder = tmp_path / "pids", tmp_path / "folder"
+    pids.mkdir()
+    folder.mkdir()
+    module("lasting", LASTING.replace("PIDS", str(pids)))
+    monkeypatch.chdir(folder)
+    names = ("detaches", "interrupts", "deletes_the_folder", "limits_files", "fine")
+    own = [f"+estimator.{name}._target_=lasting.{name}" for name in names]
+    frame = harness.run(
+        ["problem=beta_wavy", "estimator=[]", *own, "n=30", "reps=1", "jobs=2", f"out={out}"]
+    )
+    rows = frame.drop_duplicates("estimator").set_index("estimator")
+    others = [name for name in names if name not in ("interrupts", "limits_files")]
+    assert (
+        rows.loc[others, "status"].eq("ok").all() and rows.loc["interrupts", "status"] == "failed"
+    )
+    assert "KeyboardInterrupt" in rows.loc["interrupts", "reason"]
+    limited = rows.loc["limits_files"]  # root may raise the limit again
+    assert limited["status"] == "ok" or "limit" in limited["reason"]
+    detached = [int(path.name) for path in pids.iterdir()]
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in detached):
+        assert time.monotonic() < deadline, "a detached process was left"
+        time.sleep(0.05)
+
+
 def test_a_replaced_file_in_one_session_is_another_problem(out, tmp_path):
     rng = np.random.default_rng(0)
     values = []
