@@ -101,8 +101,8 @@ def compute(task: dict[str, Any]) -> int:
                     wall, cpu = time.perf_counter(), _cpu_seconds()
                     processes.note(position, True, recorded)
                     rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
-                except UndefinedError as reason:
-                    rows = [{"status": "undefined", "reason": error_message(reason)}]
+                except UndefinedError as error:
+                    rows = [{"status": "undefined", "reason": error_message(error)}]
                 except BaseException as error:
                     processes.exit_if_forked(pid)
                     if processes.is_stop(error):
@@ -119,9 +119,9 @@ def compute(task: dict[str, Any]) -> int:
                 used = {"seconds": seconds, "cpu_seconds": _cpu_seconds() - cpu, "peak_mb": peak}
                 if footing:
                     isolation.end_detached()
-                    if reason := footing.restore():
+                    if (defect := footing.restore()) is not None:
                         part.rows.clear()  # the cells before this one are computed again
-                        raise processes.EndedError(reason)
+                        raise processes.EndedError(defect)
                 part.add({**columns, **used}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
                     raise CellFailedError(f"{cell.described}: {rows[0]['reason']}")
