@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from harness.calibrators.base import CalibratorSpec
 from harness.common import user_code
 from harness.common.escaping import error_message
@@ -80,8 +82,6 @@ def check(target: str) -> list[Finding]:
 
 def examine(value: Any, target: str) -> list[Finding]:
     """Check an object: an estimator, problem or calibrator. `target` is its name in messages."""
-    from threadpoolctl import threadpool_limits
-
     contract, verify, unavailable = _find_contract(value, target)
     items = contract.ITEMS
     if isinstance(unavailable, str):

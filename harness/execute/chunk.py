@@ -30,7 +30,7 @@ from harness.execute.isolation import Footing
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.plan.cells import Cell
-from harness.plan.components import Component, build_component, record_columns
+from harness.plan.components import Component, build_component
 from harness.problems.base import ProblemSpec
 from harness.records import parts
 
@@ -93,7 +93,7 @@ def compute(task: dict[str, Any]) -> int:
                 processes.note(position, False, recorded)
                 problem = _component("problem", cell.problem, task)
                 estimator = _component("estimator", cell.estimator, task)
-                columns = record_columns(problem, estimator, cell, task["run_id"])
+                columns = parts.record_columns(problem, estimator, cell, task["run_id"])
                 wall, cpu = time.perf_counter(), _cpu_seconds()
                 try:
                     p, y = samples.reduced(problem, cell)

@@ -34,7 +34,6 @@ from harness.execute.pending import (
 )
 from harness.execute.supervise import Answer, Task
 from harness.plan.cells import Cell
-from harness.plan.components import record_columns
 from harness.plan.plan import Plan
 from harness.records import compaction, parts, provenance, reader
 
@@ -256,5 +255,5 @@ def _add(
 ) -> None:
     """Add a record without an estimate to a part: the status of a cell, and the reason for it."""
     problem, estimator = plan.problems[cell.problem], plan.estimators[cell.estimator]
-    columns = record_columns(problem, estimator, cell, run_id)
+    columns = parts.record_columns(problem, estimator, cell, run_id)
     part.add(columns, [{"status": status, "reason": reason}])

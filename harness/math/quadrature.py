@@ -1,4 +1,4 @@
-"""Integrate functions by composite Gauss-Legendre quadrature on panels between given edges.
+"""Integrate functions by Gauss-Legendre quadrature on panels, or at Sobol points.
 
 Put an edge wherever the function is not smooth or changes its scale.
 """
@@ -109,3 +109,12 @@ def beta_law(edges: ArrayLike, a: float, b: float, order: int) -> tuple[Array, A
     sin, cos = np.sin(t), np.cos(t)
     density = 2.0 * np.exp((2 * a - 1) * np.log(sin) + (2 * b - 1) * np.log(cos) - betaln(a, b))
     return sin**2, cos**2, weights * density
+
+
+def sobol_points(k: int, log2_points: int, r: int) -> Array:
+    """Return scrambled Sobol points of set number r in [0, 1]^k, (2^log2_points, k)."""
+    from scipy.stats.qmc import Sobol  # slow to import
+
+    sobol = Sobol(k, scramble=True, rng=np.random.default_rng([r, k]))
+    points: Array = sobol.random_base2(log2_points)
+    return points

@@ -34,7 +34,6 @@ from harness.configure import trust
 from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
-from harness.plan.cells import Cell
 from harness.plan.targets import foreign_modules, import_object, targets, user_sources
 from harness.problems.base import ProblemSpec
 
@@ -262,15 +261,3 @@ def _class_name(kind: Any) -> str:
     return (
         kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
     )
-
-
-def record_columns(
-    problem: Component, estimator: Component, cell: Cell, run_id: str
-) -> dict[str, Any]:
-    """Return {column: value} for the columns that all records of a cell share."""
-    return {
-        "key": cell.key, "problem": problem.id, "problem_key": problem.key,
-        "problem_parameters": problem.parameters, "notion": cell.notion, "n": cell.n,
-        "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
-        "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
-    }  # fmt: skip

@@ -11,7 +11,7 @@ from scipy.special import gammaincinv, ndtri
 
 from harness.errors import BadInputError
 from harness.math import estimands
-from harness.math.quadrature import beta_law, halving
+from harness.math.quadrature import beta_law, halving, sobol_points
 from harness.problems.base import Generated, Truth, draw_labels
 from harness.problems.integrals import integral
 from harness.problems.maps import Identity
@@ -187,9 +187,7 @@ def _dirichlet_points(k: int, alpha: float, log2_points: int, r: int) -> np.ndar
 
     They are scrambled Sobol points of set number r, mapped by gamma quantiles.
     """
-    from scipy.stats.qmc import Sobol  # slow to import
-
-    u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
+    u = sobol_points(k, log2_points, r)
     # With alpha = 1/2, twice a gamma variate is chi-square with one degree of freedom.
     g = ndtri((1.0 + u) / 2.0) ** 2 if alpha == 0.5 else gammaincinv(alpha, u)
     g = np.maximum(g, np.finfo(float).tiny)

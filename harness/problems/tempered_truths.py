@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import betaln, entr, expit, gammaincinv, gammaln, kl_div, logit, logsumexp
 
 from harness.math import estimands
-from harness.math.quadrature import gauss_legendre, growing
+from harness.math.quadrature import gauss_legendre, growing, sobol_points
 from harness.math.softmax import softmax
 from harness.problems.base import Truth
 from harness.problems.integrals import integral
@@ -301,9 +301,7 @@ def _log_gammas(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
 
     The result has the shape (2^log2_points, k).
     """
-    from scipy.stats.qmc import Sobol  # slow to import
-
-    u = Sobol(k, scramble=True, rng=np.random.default_rng([r, k])).random_base2(log2_points)
+    u = sobol_points(k, log2_points, r)
     u = np.maximum(u, 2.0**-64)
     g = -np.log1p(-u) if alpha == 1.0 else gammaincinv(alpha, u)
     # For small g, P(G < g) = g^alpha / Gamma(alpha + 1). Solve this for log g, because g may

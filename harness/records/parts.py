@@ -29,6 +29,8 @@ import pyarrow.parquet as pq
 from harness.common import buckets
 from harness.common.escaping import escape
 from harness.errors import BadInputError, system_sentence
+from harness.plan.cells import Cell
+from harness.plan.components import Component
 from harness.records.schema import COLUMNS, FORMER, LATER, STATUSES, schema
 
 NEVER_NULL = (
@@ -172,3 +174,15 @@ def _rows_reason(rows: pa.Table) -> str | None:
         if unknown:
             return f"the {name} {unknown[0]!r} is unknown"
     return None
+
+
+def record_columns(
+    problem: Component, estimator: Component, cell: Cell, run_id: str
+) -> dict[str, Any]:
+    """Return {column: value} for the columns that all records of a cell share."""
+    return {
+        "key": cell.key, "problem": problem.id, "problem_key": problem.key,
+        "problem_parameters": problem.parameters, "notion": cell.notion, "n": cell.n,
+        "rep": cell.rep, "estimator": estimator.id, "estimator_key": estimator.key,
+        "estimator_parameters": estimator.parameters, "seed": cell.seed, "run_id": run_id,
+    }  # fmt: skip
