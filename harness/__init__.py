@@ -4,6 +4,9 @@ Functions for your predictions p and labels y:
 
     harness.judge(p, y)                                      judge the calibration: is p calibrated,
                                                              how large is the error, and where?
+    harness.judge(classifier, x, y)                          judge a fitted classifier
+    harness.judge(p_val, y_val, p_test, y_test)              fit calibrators, judge them
+    harness.SklearnCalibrator(calibrator)                    a calibrator for scikit-learn
     harness.ece(p, y, notion="top_label", bins=15)           the plain binned error
     harness.estimate("binned15", p, y, notion="top_label")   {estimand: Estimate} by an estimator
     harness.reduce(p, y, notion)                             validated p and y, reduced to a notion
@@ -39,6 +42,7 @@ from harness.errors import BadInputError, UndefinedError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from harness.calibrators.scikit import SklearnCalibrator
     from harness.estimators.base import Estimate, Estimator
     from harness.estimators.paired import paired_difference
     from harness.evaluation.summary import evaluate
@@ -52,10 +56,10 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
-    "BadInputError", "Estimate", "Judgement", "Truth", "UndefinedError", "compare", "ece",
-    "estimate", "evaluate", "judge", "list_estimators", "list_experiments", "list_problems",
-    "load_estimator", "load_problem", "load_records", "paired_difference", "perturb", "reduce",
-    "run",
+    "BadInputError", "Estimate", "Judgement", "SklearnCalibrator", "Truth", "UndefinedError",
+    "compare", "ece", "estimate", "evaluate", "judge", "list_estimators", "list_experiments",
+    "list_problems", "load_estimator", "load_problem", "load_records", "paired_difference",
+    "perturb", "reduce", "run",
 ]  # fmt: skip
 
 
@@ -63,6 +67,7 @@ __all__ = [
 # starts fast.
 _LAZY = {
     "Judgement": "harness.judging.judgement",
+    "SklearnCalibrator": "harness.calibrators.scikit",
     "ece": "harness.judging.ece",
     "estimate": "harness.judging.ece",
     "judge": "harness.judging.judge",

@@ -9,6 +9,7 @@ A calibrator is a frozen dataclass with a method
 calibrator.
 """
 
+from harness.calibrators.bbq import BBQ
 from harness.calibrators.boosting import CatBoost, LightGBM
 from harness.calibrators.forests import ExtraTrees, RandomForest
 from harness.calibrators.foundation import TabICL, TabPFN
@@ -25,7 +26,7 @@ from harness.calibrators.splines import Spline
 from harness.calibrators.temperature import Temperature
 
 __all__ = [
-    "BetaCalibration", "CatBoost", "DirichletCalibration", "ExtraTrees", "HistogramBinning",
+    "BBQ", "BetaCalibration", "CatBoost", "DirichletCalibration", "ExtraTrees", "HistogramBinning",
     "Identity", "Isotonic", "LightGBM", "MatrixScaling", "Mixture", "NadarayaWatson", "Partition",
     "Platt", "QuadraticScaling", "RandomForest", "Spline", "StructuredMatrixScaling", "TabICL",
     "TabPFN", "Temperature", "VectorScaling",

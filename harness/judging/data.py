@@ -14,6 +14,7 @@ from harness.common import data_files
 from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.judging.findings import Judged
+from harness.math.arrays import to_array
 from harness.math.columns import match_columns
 from harness.math.notions import checked, numeric, reduce
 from harness.problems.predictions import Predictions
@@ -59,7 +60,7 @@ def from_arrays(
     >>> data.n, data.k, data.notions, data.p[0].round(3).tolist()
     (3, 2, ('binary',), [0.1, 0.9])
     """
-    numeric("p", p)
+    numeric("p", to_array(p))
     p, y, names = match_columns(p, y, classes)
     p, y = checked(p, y)
     if confidences and p.ndim != 1:
@@ -148,6 +149,27 @@ def aligned(first: Judged, other: Judged) -> Judged:
         raise BadInputError(
             f"{both} have {first.n:,} and {other.n:,} rows; pass predictions for the same rows."
         )
+    other = with_classes_of(first, other)
+    # Labels of confidences depend on the model, as models are right on different rows.
+    if not first.confidences and not np.array_equal(first.y, other.y):
+        i = int(np.argmax(first.y != other.y))
+        labels = first.classes[first.y[i]], other.classes[other.y[i]]
+        raise BadInputError(
+            f"{both} have different labels, first in row {i}: {labels[0]!r} and {labels[1]!r}; "
+            "pass the same rows in the same order."
+        )
+    return other
+
+
+def with_classes_of(first: Judged, other: Judged) -> Judged:
+    """Return `other` with its classes in the order of `first`. Their rows may differ.
+
+    Raises
+    ------
+    BadInputError
+        If the two differ in the classes or in the form of the predictions.
+    """
+    both = f"{first.name} and {other.name}"
     if first.confidences != other.confidences:
         raise BadInputError(f"only one of {both} holds confidences; pass both in the same form.")
     if first.k != other.k:
@@ -165,14 +187,6 @@ def aligned(first: Judged, other: Judged) -> Judged:
             f"{both} have different names for class {j}, {first.classes[j]!r} and "
             f"{other.classes[j]!r}; pass predictions of the same classes."
         )
-    # Labels of confidences depend on the model, as models are right on different rows.
-    if not first.confidences and not np.array_equal(first.y, other.y):
-        i = int(np.argmax(first.y != other.y))
-        labels = first.classes[first.y[i]], other.classes[other.y[i]]
-        raise BadInputError(
-            f"{both} have different labels, first in row {i}: {labels[0]!r} and {labels[1]!r}; "
-            "pass the same rows in the same order."
-        )
     return other
 
 
@@ -183,7 +197,7 @@ def _checked_groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
         groups = {name: groups[name] for name in groups.columns}
     if not isinstance(groups, Mapping):
         groups = {"group": groups}
-    columns = {str(name): np.asarray(values) for name, values in groups.items()}
+    columns = {str(name): np.asarray(to_array(values)) for name, values in groups.items()}
     for name, values in columns.items():
         if values.shape != (n,):
             raise BadInputError(

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.answers import QUESTIONS
+from harness.judging.arguments import read_models
 from harness.judging.calibrated import tests
-from harness.judging.data import aligned, from_arrays
+from harness.judging.data import aligned
 from harness.judging.findings import Judged
 from harness.judging.gain import gains
 from harness.judging.howfar import errors
@@ -29,8 +30,9 @@ FOR_EVERY_MODEL = ("calibrated", "how_far")
 def judge(
     p: ArrayLike,
     y: ArrayLike,
-    *,
+    *more: Any,
     second: ArrayLike | Sequence[ArrayLike] | None = None,
+    calibrators: Any = None,
     names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
     groups: Mapping[str, ArrayLike] | ArrayLike | None = None,
@@ -42,16 +44,29 @@ def judge(
 ) -> Judgement:
     """Judge the calibration of predictions, in sentences and numbers, at a stated level.
 
+    There are three forms of positional arguments:
+
+        judge(p, y)                           predictions and labels
+        judge(classifier, x, y)               a fitted classifier of scikit-learn, on rows x
+        judge(p_val, y_val, p_test, y_test)   fit calibrators on the first rows, judge the others
+
+    The third form judges p_test itself, and p_test after each calibrator. A classifier in front of
+    four arguments (x_val, y_val, x_test, y_test) does the same with its predictions.
+
     Parameters
     ----------
-    p : array_like, (n,) or (n, k)
+    p : array_like, tensor or data frame, (n,) or (n, k)
         Probabilities of class 1, or of k classes with rows that sum to 1. Columns of a data frame
         that are named by class (cat, p_cat, prob_cat) are matched with the classes by name.
-    y : array_like, (n,)
-        Labels 0..k-1, or names in `classes`.
+    y : array_like, tensor or series, (n,)
+        Labels 0..k-1, or names in `classes`. With a classifier, labels in its `classes_`.
+    *more
+        The further arguments of the second and third form.
     second : array_like or list of arrays, optional
         Predictions of other models on the same rows, in the shape of p. Each model is judged, and
         all are compared.
+    calibrators : calibrator or list of calibrators, optional
+        Calibrators for the third form, from `harness.calibrators`. Default: `Temperature()`.
     names : sequence of str, optional
         Names of the models, the name of the first model first.
     classes : sequence, optional
@@ -91,28 +106,17 @@ def judge(
     >>> judge(p, y, questions=["calibrated"]).calibrated.rejected
     True
     """
-    models: list[Any] = [p]
-    if isinstance(second, (list, tuple)) and second and np.ndim(second[0]) == np.ndim(p):
-        models += second
-    elif second is not None:
-        models.append(second)
-    if names is None:
-        names = ["predictions"]
-        if len(models) > 1:
-            names = [f"model {i + 1}" for i in range(len(models))]
-    if len(names) != len(models) or len(set(names)) != len(models):
-        raise BadInputError(
-            f"names are {', '.join(map(str, names))}; pass {len(models)} different names, one for "
-            "each model."
-        )
-    judged = [
-        from_arrays(model, y, classes=classes, name=name, confidences=confidences)
-        for model, name in zip(models, names)
-    ]
-    judged[0] = from_arrays(
-        p, y, classes=classes, groups=groups, name=names[0], confidences=confidences
+    models = read_models(
+        (p, y, *more),
+        second=second,
+        calibrators=calibrators,
+        names=names,
+        classes=classes,
+        groups=groups,
+        confidences=confidences,
+        seed=seed,
     )
-    return judge_data(judged, level=level, seed=seed, questions=questions, on_answer=on_answer)
+    return judge_data(models, level=level, seed=seed, questions=questions, on_answer=on_answer)
 
 
 def judge_data(
@@ -134,6 +138,7 @@ def judge_data(
 
     Examples
     --------
+    >>> from harness.judging.data import from_arrays
     >>> data = from_arrays([0.2, 0.7, 0.4], [0, 1, 0])
     >>> judge_data([data], questions=["calibrated"]).data.n
     3

@@ -51,11 +51,20 @@ def head(data: Judged, level: float) -> list[str]:
 
 
 def tail(judgement: Answers) -> list[str]:
-    """Return the last line: the options that give the page and the JSON."""
+    """Return the error of each other model, and the options that give the page and the JSON."""
+    lines = [
+        textwrap.shorten(
+            f"{shorten_middle(other.data.name, 30)}: {clean(other.how_far.sentence)}",
+            WIDTH,
+            placeholder=MORE,
+        )
+        for other in judgement.others
+        if other.how_far is not None
+    ]
     names = "".join(f" {shorten_middle(other.data.name, 20)}" for other in judgement.others)
     also = f" (both include{names})" if names else ""
     line = f"--html report.html writes a page with pictures, --json prints all values{also}"
-    return [textwrap.shorten(line, WIDTH, placeholder=MORE)]
+    return [*lines, textwrap.shorten(line, WIDTH, placeholder=MORE)]
 
 
 def answer_lines(question: str, answer: Any) -> list[str]:

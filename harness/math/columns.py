@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import BadInputError
+from harness.math.arrays import to_array
 
 PROBABILITY_NAMES = (
     "p", "prob", "probs", "probability", "probabilities", "proba", "probas", "confidence", "score",
@@ -69,6 +70,7 @@ def match_columns(
     (array([[0.1, 0.9],
            [0.8, 0.2]]), array([1, 1]), ('cat', 'dog'))
     """
+    p, y = to_array(p), to_array(y)
     if classes is None and not hasattr(p, "columns") and not _has_text(y):  # the common case
         return p, y, None
     names = None if classes is None else _checked_names(classes, p)
@@ -100,6 +102,7 @@ def arrange_columns(p: ArrayLike, classes: Sequence[str] | None) -> Any:
     If `classes` is None, numbered columns are sorted by their numbers. BadInputError if the columns
     are named by other classes.
     """
+    p = to_array(p)
     order = column_order(p, classes)
     return np.asarray(p) if order is None else np.asarray(p)[:, order]
 
