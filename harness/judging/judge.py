@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harness.common.threads import one_thread
 from harness.errors import BadInputError, UndefinedError
 from harness.judging.answers import QUESTIONS
 from harness.judging.arguments import read_models
@@ -171,6 +172,7 @@ def judge_data(
     return replace(judgements[0], others=tuple(judgements[1:]))
 
 
+@one_thread()  # more threads would wait for each other: twice the CPU time for these small matrices
 def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
     """Answer one question with a random stream that depends only on the seed and the question.
 
