@@ -197,7 +197,7 @@ def compared(k=10, n=600, drawn=12):
     name = "other <model>"
     other = replace(second, data=replace(second.data, name=name), where=None, gains=None)
     differences = [
-        ("accuracy_error", "wrong predictions", 0.13, 0.12, around(0.01, 0.006), name),
+        ("error_rate", "wrong predictions", 0.13, 0.12, around(0.01, 0.006), name),
         ("log_loss", "log-loss", 0.5, 0.49, around(0.01, 0.014), None),
         ("calibration_error", "calibration error (L1)", None, None, Interval(None), None),
     ]

@@ -10,6 +10,7 @@ import typer
 
 from harness.commands.base import Command
 from harness.commands.judge_arguments import READER, STDOUT, files_and_reader, one_value_each
+from harness.common import data_files
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -101,18 +102,24 @@ def command(
     Exit status: 0 success, 1 a number is above its limit (or no map improves the loss, so that none
     is saved), 2 wrong input, 130 interrupted.
     """
-    from harness.commands import judge_outputs
-    from harness.judging import terminal, thresholds
-    from harness.judging.data import from_file
-    from harness.judging.judge import judge_data
-
     if not 0.5 <= level < 1.0:
         raise BadInputError(f"--level is {level}; give a number in [0.5, 1), such as 0.95.")
     files, reader = files_and_reader(words or [])
+
+    from harness.commands import judge_outputs
+    from harness.judging import terminal, thresholds
+    from harness.judging.data import from_file
+    from harness.judging.judge import align, judge_data
+
     limits = [thresholds.parse(text) for text in fail_above or []]
     options = {"page": html, "JSON": json, "map": save_calibrator}
     outputs = {kind: path for kind, path in options.items() if path not in (None, STDOUT)}
     judge_outputs.check(outputs)
+    for path in files:
+        data_files.find(path)  # an absent file is refused before any is read
+    first = from_file(files[0], group=group or [], **reader)
+    models = align([first, *(from_file(path, **reader) for path in files[1:])])
+    thresholds.check(limits, models)
 
     def show(lines: Sequence[str]) -> None:
         """Print lines, unless JSON is printed instead of text."""
@@ -128,10 +135,8 @@ def command(
         if model.name == first.name:
             show(terminal.answer_lines(question, answer))
 
-    first = from_file(files[0], group=group or [], **reader)
     show(terminal.head(first, level))
-    data = [first, *(from_file(path, **reader) for path in files[1:])]
-    judgement = judge_data(data, level=level, seed=seed, on_answer=show_answer)
+    judgement = judge_data(models, level=level, seed=seed, on_answer=show_answer)
     exceeded = thresholds.exceeded(judgement, limits)
     if json == STDOUT:
         print(judge_outputs.json_text(judgement))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from harness.common.writing import write_text
 from harness.errors import BadInputError
@@ -32,11 +32,13 @@ def check(paths: Mapping[str, str]) -> None:
             raise BadInputError(f"{path} is given for two outputs; give each its own file.")
     for kind, path in paths.items():
         folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
-        if not os.access(folder, os.W_OK | os.X_OK):
+        try:
+            TemporaryFile(dir=folder).close()
+        except OSError:
             raise BadInputError(
                 f"{path} cannot be written, because {folder} is not a writable folder; give "
                 "another path."
-            )
+            ) from None
         page.refuse_other_files(path, MARKS[kind], kind)
 
 

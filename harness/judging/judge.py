@@ -153,7 +153,7 @@ def judge_data(
             raise BadInputError(
                 f"questions holds {question!r}; allowed are {', '.join(QUESTIONS)}."
             )
-    models = _with_different_names([judged[0], *(aligned(judged[0], data) for data in judged[1:])])
+    models = align(judged)
     judgements = [Judgement(data=model, level=float(level), seed=int(seed)) for model in models]
     for question in QUESTIONS:
         if questions is not None and question not in questions:
@@ -196,12 +196,21 @@ def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
     return versus(models, level, rng)
 
 
-def _with_different_names(models: list[Judged]) -> list[Judged]:
-    """Append numbers to repeated names, as of files with the same name in two folders."""
+def align(judged: Sequence[Judged]) -> list[Judged]:
+    """Return models with different names and with classes in the order of the first model.
+
+    Repeated names, as of files with the same name in two folders, get numbers: "a (2)".
+
+    Raises
+    ------
+    BadInputError
+        If the models differ in rows, classes or labels.
+    """
     counts: Counter[str] = Counter()
-    numbered = []
-    for model in models:
+    models = []
+    for data in judged:
+        model = aligned(judged[0], data)
         counts[model.name] += 1
         count = counts[model.name]
-        numbered.append(model if count == 1 else replace(model, name=f"{model.name} ({count})"))
-    return numbered
+        models.append(model if count == 1 else replace(model, name=f"{model.name} ({count})"))
+    return models

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from harness.errors import BadInputError, guess
 from harness.judging.answers import Answers
-from harness.judging.as_json import numbers
-from harness.math.notions import NOTIONS
+from harness.judging.as_json import SCORE_NAMES, numbers
+from harness.judging.estimates import LABELS as ESTIMATORS
+from harness.judging.findings import Judged
+from harness.judging.gain import BINARY, MULTICLASS
+from harness.judging.groups import MOST_COLUMNS, split
+from harness.judging.versus import QUANTITIES, model_pairs
 
-# First parts of all names. With them a misspelt name is reported before anything is computed.
-HEADS = (
-    *NOTIONS,
-    "confidence_gap",
-    "log_loss",
-    "brier",
-    "worst_class",
-    "class",
-    "group",
-    "difference",
-)
+ENDS = ("value", "low", "high")
 EXAMPLE = "such as top_label.l1.high=0.05"
 
 
@@ -39,7 +35,7 @@ def parse(text: str) -> Threshold:
     Raises
     ------
     BadInputError
-        If there is no limit, or if no judgement can have a number with this name.
+        If there is no name or no limit.
 
     Examples
     --------
@@ -53,12 +49,66 @@ def parse(text: str) -> Threshold:
         value = math.nan
     if not name or math.isnan(value):
         raise BadInputError(f"--fail-above is {text!r}; give NAME=LIMIT, {EXAMPLE}.")
-    head = name.partition(".")[0]
-    if ":" not in name and head not in HEADS:
-        raise BadInputError(
-            f"--fail-above names {name!r}{guess(head, HEADS)}; names begin with {', '.join(HEADS)}."
-        )
     return Threshold(name, value)
+
+
+def check(thresholds: Iterable[Threshold], models: Sequence[Judged]) -> None:
+    """Raise BadInputError for a threshold on a number that no judgement of `models` can have.
+
+    The models have different names (`judge.align`).
+    """
+    names = sorted(_possible_names(models))
+    for threshold in thresholds:
+        if threshold.name not in names:
+            raise _unknown(threshold.name, names)
+
+
+def _possible_names(models: Sequence[Judged]) -> Iterator[str]:
+    """Yield the names of all numbers that a judgement of these models can have."""
+    first, *others = models
+    yield from _names_of_model(first)
+    for score in SCORE_NAMES.values():
+        for method in ("", *(f".{name}" for name in (BINARY if first.k == 2 else MULTICLASS))):
+            yield from _with_ends(f"{score}.gain{method}")
+    if first.k > 2:
+        for name in ("worst_class", *(f"class.{name}" for name in first.classes)):
+            yield from _with_ends(f"{name}.l1")
+    for column in list(first.groups)[:MOST_COLUMNS]:
+        for text in split(column, np.asarray(first.groups[column]))[1]:
+            yield from _with_ends(f"group.{column}.{text}.gap")
+            yield from _with_ends(f"group.{column}.{text}.l1")
+    for one, two in model_pairs(models):
+        names = [two.name] if one is first else [one.name, two.name]
+        for quantity in QUANTITIES:
+            parts = ["difference", *(names if len(others) > 1 else ()), quantity]
+            yield from _with_ends(".".join(parts))
+    for other in others:
+        yield from (f"{other.name}:{name}" for name in _names_of_model(other))
+
+
+def _names_of_model(data: Judged) -> Iterator[str]:
+    """Yield the names of the numbers of the first two questions."""
+    for notion in data.notions:
+        yield from (f"{notion}.{name}" for name in ("p_value", "rejected", "detectable"))
+        for estimator in ("", *(f".{name}" for name in ESTIMATORS)):
+            yield from _with_ends(f"{notion}.l1{estimator}")
+    yield from (f"{data.notions[0]}.l1.certified.{end}" for end in ENDS[1:])
+    yield from _with_ends("confidence_gap")
+    for score in SCORE_NAMES.values():
+        yield from (f"{score}.{name}" for name in ("value", "discrimination", "uncertainty"))
+        yield from _with_ends(f"{score}.miscalibration")
+
+
+def _with_ends(name: str) -> Iterator[str]:
+    return (f"{name}.{end}" for end in ENDS)
+
+
+def _unknown(name: str, known: Sequence[str], reasons: Iterable[str] = ()) -> BadInputError:
+    text = (
+        f"--fail-above names {name!r}{guess(name, known)}, but this judgement has no such number; "
+        f"--json lists all names. {' '.join(reasons)}"
+    )
+    return BadInputError(text.strip())
 
 
 def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
@@ -77,10 +127,7 @@ def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
             reasons = [
                 why for question, why in judgement.unanswered.items() if question != "versus"
             ]
-            raise BadInputError(
-                f"--fail-above names {name!r}{guess(name, list(table))}, but this judgement has no "
-                f"such number; --json lists all names. {' '.join(dict.fromkeys(reasons))}".strip()
-            )
+            raise _unknown(name, list(table), dict.fromkeys(reasons))
         value, level, reason = table[name].values()
         if value is None:
             raise BadInputError(

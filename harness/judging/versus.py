@@ -86,9 +86,7 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
     fold = folds(len(rows), rng)
     method = "beta" if k == 2 else "vector" if n >= VECTOR_ROWS * k else "temperature"
     values = {model.name: _row_values(model, rows, fold, method) for model in models}
-    pairs = list(combinations(models, 2))
-    if len(models) > ALL_PAIRS:
-        pairs = [(models[0], other) for other in models[1:]]
+    pairs = model_pairs(models)
     each = 1.0 - (1.0 - level) / (len(QUANTITIES) * len(pairs))
     differences = [
         _difference(quantity, first, second, values, method, level, each)
@@ -106,6 +104,13 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
         "together."
     )
     return Versus(" ".join(parts), tuple(differences))
+
+
+def model_pairs(models: Sequence[Judged]) -> list[tuple[Judged, Judged]]:
+    """Return all pairs of models, or with more than five models the pairs with the first one."""
+    if len(models) > ALL_PAIRS:
+        return [(models[0], other) for other in models[1:]]
+    return list(combinations(models, 2))
 
 
 def _row_values(model: Judged, rows: Integers, fold: Integers, method: str) -> dict[str, Array]:

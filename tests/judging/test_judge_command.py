@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from harness.commands import judge as command
-from harness.judging import judge, saved
+from harness.judging import as_json, judge, saved, thresholds
 from harness.judging.answers import QUESTIONS
+from harness.judging.data import from_file
 
 
 @pytest.fixture
@@ -141,9 +142,30 @@ def test_thresholds_and_exit_status(cli, preds, calls, limits, code, message):
     assert cli("judge", "--fail-above", *limits, preds)[0] == code  # a file behind them is a file
 
 
-def test_a_wrong_threshold_is_refused_before_anything_is_computed(cli, preds, calls):
-    code, text, err = cli("judge", preds, "--fail-above", "toplabel.l1.high=0.05")
-    assert code == 2 and not text and "toplabel" in err and "judged" not in calls
+@pytest.mark.parametrize(
+    "name",
+    [
+        "toplabel.l1.high",
+        "binary.l1.high",
+        "top_label.l3.high",
+        "class.9.l1.high",
+        "group.site.c.gap.high",
+        "difference.brier.low",
+        "other:top_label.l1.high",
+    ],
+)
+def test_a_wrong_threshold_is_refused_before_anything_is_computed(cli, preds, calls, name):
+    options = ["--group=site", "--fail-above", f"{name}=0.05"]
+    code, text, err = cli("judge", preds, *options)
+    assert code == 2 and not text and f"{name!r}" in err and "judged" not in calls
+
+
+@pytest.mark.parametrize("k, files", [(2, 3), (3, 1)])
+def test_thresholds_can_name_all_numbers_of_a_judgement(tmp_path, k, files):
+    paths = [write_predictions(tmp_path / f"{name}.csv", 60, k) for name in "abc"[:files]]
+    models = judge.align([from_file(path, group="site") for path in paths])
+    names = as_json.numbers(judge.judge_data(models))
+    thresholds.check([thresholds.Threshold(name, 1.0) for name in names], models)
 
 
 def test_a_second_file(cli, preds, calls, tmp_path):
@@ -152,7 +174,7 @@ def test_a_second_file(cli, preds, calls, tmp_path):
     code, text, _ = cli("judge", preds, other)
     assert code == 0 and "5. Which model is better?" in text
     assert [data.name for data in calls["judged"]] == ["preds", "other"]
-    limit = ["--fail-above", "difference.accuracy_error.low=0"]
+    limit = ["--fail-above", "difference.error_rate.low=0"]
     assert cli("judge", preds, other, *limit)[0] == 1
 
 
@@ -163,8 +185,21 @@ def test_a_second_file_of_other_rows_is_refused(cli, preds, tmp_path):
     lines[5] = lines[5].replace(f",{label},", f",{(int(label) + 1) % 3},")
     for content, message in ((lines, "first in row 4"), (lines[:-1], "60 and 59 rows")):
         other.write_text("\n".join(content))
-        code, _, err = cli("judge", preds, str(other))
-        assert code == 2 and message in err and err.strip().count("\n") == 0
+        code, text, err = cli("judge", preds, str(other))
+        assert code == 2 and message in err and err.strip().count("\n") == 0 and not text
+
+
+def test_a_second_file_of_other_classes_is_refused(cli, preds, calls, tmp_path):
+    other = write_predictions(tmp_path / "other.csv", 60, 4)
+    code, text, err = cli("judge", preds, other)
+    assert code == 2 and "3 and 4 classes" in err and not text and "judged" not in calls
+
+
+def test_an_absent_second_file_is_refused_before_the_first_is_read(cli, tmp_path):
+    unreadable = tmp_path / "first.csv"
+    unreadable.write_text("no predictions")
+    code, text, err = cli("judge", str(unreadable), "absent.csv")
+    assert code == 2 and "absent.csv" in err and not text
 
 
 @pytest.mark.parametrize("option", ["--html", "--json", "--save-calibrator"])

@@ -373,7 +373,7 @@ def test_thresholds_are_exceeded_above_and_not_at_the_limit(judgements):
         ("top_label", "NAME=LIMIT"),
         ("top_label.l1.high=low", "NAME=LIMIT"),
         ("top_label.l1.high=nan", "NAME=LIMIT"),
-        ("toplabel.l1.high=1", "did you mean 'top_label'"),
+        ("toplabel.l1.high=1", "did you mean 'top_label.l1.high'"),
         ("top_label.l1.hi=1", "did you mean 'top_label.l1.high'"),
         ("canonical.p_value=1", "no value for these predictions: the test needs at least 50 rows."),
         ("difference.log_loss.high=1", "--json lists all names"),
