@@ -25,7 +25,7 @@ VECTOR_NAME = "exact resampling test (temperature, linear and local departures o
 RESAMPLES = 4999
 SCREEN = 499  # resamples of the first test of a class
 SCREENED = 0.1  # largest p-value of the first test that leads to a second one
-MOST_SECOND = 10  # largest number of classes with a second test; one test of 10,000 rows takes 60 ms
+MOST_SECOND = 10  # most classes with a second test; one test of 10,000 rows takes 60 ms
 LARGE = 0.1  # an L1 error above this is called large
 MOST_RESAMPLES = 20_000  # largest number of resamples of the second test
 
