@@ -18,8 +18,8 @@ from harness.estimators.resampled_interval import (
     Sample,
     finite_values,
     is_complete,
-    is_error,
 )
+from harness.math import estimands
 
 FORMS = ("half", "pivotal")
 # If the bias falls as 1 / sqrt(n): bias on all rows, divided by bias on a half minus bias on all.
@@ -184,7 +184,7 @@ class Bootstrap(ResampledInterval):
             positive = {
                 name: points[name]
                 for name, (interval, _) in ends.items()
-                if interval is not None and is_error(name) and interval[0] > 0.0
+                if interval is not None and estimands.is_error(name) and interval[0] > 0.0
             }
             for name in self._names_not_rejected(sample, null, positive):
                 interval, diagnostics = ends[name]

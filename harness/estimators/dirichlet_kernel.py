@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.calibrators.logits import in_columns
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, is_positive
 from harness.estimators.binned import check_bins
@@ -211,7 +212,7 @@ class DirichletKernel:
         bandwidths = self._bandwidths(settings)
         ratios = [self._ratios(x, p, y, bandwidths) for x in points]
         for i in range(len(settings)):
-            yield [ResidualGram(_columns(x) - ratio[i]) for x, ratio in zip(points, ratios)]
+            yield [ResidualGram(in_columns(x) - ratio[i]) for x, ratio in zip(points, ratios)]
 
     def fold_products(
         self,
@@ -367,7 +368,3 @@ class BinningKernel:
             p, ratio[:, None], y, self.form, (1.0,), self.generators, self.floor
         )
         return {name: Estimate(value) for name, value in values.items()}
-
-
-def _columns(x: np.ndarray) -> np.ndarray:
-    return x[:, None] if x.ndim == 1 else x

@@ -141,7 +141,7 @@ class ResampledInterval(Resampling):
             e = with_diagnostics(estimates[name], diagnostics)
             if ends is not None:
                 # A calibration error is at least 0.
-                low, high = (max(end, 0.0) for end in ends) if is_error(name) else ends
+                low, high = (max(end, 0.0) for end in ends) if estimands.is_error(name) else ends
                 e = replace(e, low=float(low), high=float(high), level=float(self.level))
             estimates[name] = e
         return estimates
@@ -193,14 +193,6 @@ def names_without_bounds(estimates: dict[str, Estimate]) -> list[str]:
         if e.kind == "point" and name not in estimands.TESTS
         if e.low is None and e.high is None and is_finite(e)
     ]
-
-
-def is_error(name: str) -> bool:
-    """Return True if the estimand is a calibration error, which is at least 0.
-
-    A calibration error is 0 under calibration; sharpness and refinement are not.
-    """
-    return estimands.is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
 
 
 def calibrated_labels(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:

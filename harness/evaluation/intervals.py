@@ -180,7 +180,7 @@ def rejections(records: pd.DataFrame, families: Families) -> pd.DataFrame:
     if no truth of the problem is known.
     """
     tests = records[has_number(records) & records["estimand"].eq("p_value")]
-    names = [name for name in records["estimand"].dropna().unique() if _is_error(name)]
+    names = [name for name in records["estimand"].dropna().unique() if estimands.is_error(name)]
     known = records[records["truth"].notna() & records["estimand"].isin(names)]
     largest = known.groupby(["problem", "notion"], observed=True)["truth"].max()
     calibrated = largest.le(1e-12).to_dict()
@@ -189,13 +189,6 @@ def rejections(records: pd.DataFrame, families: Families) -> pd.DataFrame:
         family=_family(tests["problem"], families),
         rejected=tests["value"].le(LEVEL + 1e-12),
         calibrated=pd.Series(of_problem, tests.index, dtype=object),
-    )
-
-
-def _is_error(estimand: str) -> bool:
-    """Return True if the estimand is a calibration error, which is 0 for calibrated predictions."""
-    return estimands.is_distance(estimand) and not estimand.startswith(
-        ("refinement_", "sharpness_")
     )
 
 

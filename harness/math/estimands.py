@@ -159,6 +159,14 @@ def is_distance(name: str) -> bool:
     return name not in SCORES + ORDERINGS + OF_OUTCOMES + TESTS
 
 
+def is_error(name: str) -> bool:
+    """Return True if the estimand is a calibration error, which is at least 0.
+
+    A calibration error is 0 under calibration; sharpness and refinement are not.
+    """
+    return is_distance(name) and not name.startswith(("refinement_", "sharpness_"))
+
+
 def has_truth(name: str) -> bool:
     """Return True if problems can know the true value of the estimand.
 

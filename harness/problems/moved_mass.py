@@ -209,11 +209,6 @@ class MovedMass(Generated):
         """Return the probability that the top label is right, given its confidence t (m,)."""
         return np.clip(self.share * self.map(t) + (1.0 - self.share) * self.elsewhere(t), 0.0, 1.0)
 
-    def top_nodes(self, order: int = 24) -> tuple[np.ndarray, np.ndarray]:
-        """Return nodes t and their probabilities of a quadrature over the largest probability."""
-        nodes = self.law.nodes(_splits(self), order)
-        return nodes.t, nodes.weight
-
     def compute_truth(self, estimand: str, notion: str) -> Truth | None:
         if not estimands.has_truth(estimand):
             return None
