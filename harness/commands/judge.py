@@ -45,6 +45,13 @@ def command(
             help="Write all numbers as JSON to a file. Without a file, print them instead of text.",
         ),
     ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Append a summary in Markdown to a file, such as $GITHUB_STEP_SUMMARY.",
+        ),
+    ] = None,
     fail_above: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,7 +119,7 @@ def command(
     from harness.judging.judge import align, judge_data
 
     limits = [thresholds.parse(text) for text in fail_above or []]
-    options = {"page": html, "JSON": json, "map": save_calibrator}
+    options = {"page": html, "JSON": json, "summary": markdown, "map": save_calibrator}
     outputs = {kind: path for kind, path in options.items() if path not in (None, STDOUT)}
     judge_outputs.check(outputs)
     for path in files:
@@ -137,17 +144,18 @@ def command(
 
     show(terminal.head(first, level))
     judgement = judge_data(models, level=level, seed=seed, on_answer=show_answer)
-    exceeded = thresholds.exceeded(judgement, limits)
+    outcomes = thresholds.outcomes(judgement, limits)
     if json == STDOUT:
         print(judge_outputs.json_text(judgement))
-    show(judge_outputs.write(judgement, outputs) or terminal.tail(judgement))
+    show(judge_outputs.write(judgement, outputs, outcomes) or terminal.tail(judgement))
     status = 0
     if save_calibrator is not None and (not judgement.gains or not judgement.gains.fitted):
         gains = judgement.gains
         why = gains.sentence if gains else judgement.unanswered["gains"]
         print(f"no map is saved to {save_calibrator}: {why}", file=sys.stderr)
         status = 1
-    for sentence in exceeded:
-        print(f"exceeded: {sentence}", file=sys.stderr)
-        status = 1
+    for outcome in outcomes:
+        if outcome.is_exceeded:
+            print(f"exceeded: {outcome.sentence}", file=sys.stderr)
+            status = 1
     return status

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from harness.common.writing import write_text
+from harness.common.writing import append_text, write_text
 from harness.errors import BadInputError
-from harness.judging import page, saved
+from harness.judging import markdown, page, saved
 from harness.judging.as_json import SCHEMA
 from harness.judging.judgement import Judgement
+from harness.judging.thresholds import Outcome
 
 # {kind of file: text near its beginning, by which judge recognises its own files}
+# A summary is appended to any file, and so its mark is "".
 MARKS = {
+    "summary": "",
     "page": page.MARK,
     "JSON": f'"schema": "{SCHEMA}"',
     "map": f'"format": "{saved.FORMAT}"',
@@ -42,15 +45,22 @@ def check(paths: Mapping[str, str]) -> None:
         page.refuse_other_files(path, MARKS[kind], kind)
 
 
-def write(judgement: Judgement, paths: Mapping[str, str]) -> list[str]:
-    """Write the files {kind: path} of a judgement. Return one line about each."""
+def write(
+    judgement: Judgement, paths: Mapping[str, str], outcomes: Sequence[Outcome] = ()
+) -> list[str]:
+    """Write the files {kind: path} of a judgement. Return one line about each.
+
+    `outcomes` are numbers with limits, for the summary.
+    """
     lines = []
     for kind, path in paths.items():
-        line = f"  {kind:<6}{path}"
+        line = f"  {kind:<8}{path}"
         if kind == "page":
             judgement.to_html(path)
         elif kind == "JSON":
             write_text(path, json_text(judgement) + "\n")
+        elif kind == "summary":
+            append_text(path, markdown.text(judgement, outcomes))
         elif judgement.gains is None or judgement.gains.fitted is None:
             continue
         else:

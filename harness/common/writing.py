@@ -63,6 +63,24 @@ def write_text(path: str | Path, text: str) -> None:
         ) from None
 
 
+def append_text(path: str | Path, text: str) -> None:
+    """Append `text` to a file that the user has named, after an empty line if the file has content.
+
+    Raises
+    ------
+    BadInputError
+        If the file cannot be written.
+    """
+    try:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"\n{text}" if file.tell() else text)
+    except OSError as error:
+        raise BadInputError(
+            f"{path} cannot be written ({error.strerror}); give another path."
+        ) from None
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write `content` to a JSON file, replacing it. Objects unknown to JSON become their text."""
     with whole_file(path) as temporary:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.common.writing import write_text
-from harness.judging import as_json, notebook, page, terminal
+from harness.judging import as_json, markdown, notebook, page, terminal
 from harness.judging.answers import Answers
 
 if TYPE_CHECKING:
@@ -41,6 +41,10 @@ class Judgement(Answers):
     def to_json(self) -> dict[str, Any]:
         """Return all answers, without curves and maps, as values that json can write."""
         return as_json.as_json(self)
+
+    def to_markdown(self) -> str:
+        """Return a summary in Markdown: the verdict, the answers and the main numbers."""
+        return markdown.text(self)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the named numbers of the judgement as a table.

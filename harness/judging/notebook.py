@@ -63,7 +63,7 @@ def html(judgement: Answers) -> str:
         words = escaping.escape(picture.words, quote=True)
         image = f'role="img" aria-label="{words}" style="fill: currentColor"'
         parts.append(f"<div {image}>{picture.svg}</div>")
-    parts.append(_main_numbers(to_frame(judgement)))
+    parts.append(main_numbers(judgement).rename(index=clean).rename_axis(None).to_html())
     style = f"max-width: 60em; {COLOUR_VARIABLES}"
     return f'<div class="calharness" style="{style}">{"".join(parts)}</div>'
 
@@ -73,10 +73,10 @@ def _panel(judgement: Answers) -> Panel:
     return where.panels[0] if where and where.panels else overall_panel(judgement.data)
 
 
-def _main_numbers(frame: pd.DataFrame) -> str:
-    """Return the numbers that have a value, without those of single estimators and classes."""
-    is_main = (frame.index.str.count(r"\.") <= 1) & ~frame.index.str.startswith(HIDDEN)
-    shown = frame.loc[is_main & frame[["value", "low"]].notna().any(axis=1), [*ENDS, "level"]]
-    shown = shown.rename(index=clean).map(lambda x: DASH if pd.isna(x) else format_number(x))
-    table: str = shown.rename_axis(None).to_html()
-    return table
+def main_numbers(judgement: Answers) -> pd.DataFrame:
+    """Return the main numbers as texts, without those of single estimators, classes and groups."""
+    frame = to_frame(judgement)
+    is_known = frame[["value", "low"]].notna().any(axis=1)
+    names = [name for name in frame.index[is_known] if name.count(".") <= 1]
+    shown = frame.loc[[name for name in names if not name.startswith(HIDDEN)], [*ENDS, "level"]]
+    return shown.map(lambda x: DASH if pd.isna(x) else format_number(x))

@@ -111,8 +111,29 @@ def _unknown(name: str, known: Sequence[str], reasons: Iterable[str] = ()) -> Ba
     return BadInputError(text.strip())
 
 
-def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
-    """Return a sentence for each number that is above its limit.
+@dataclass(frozen=True)
+class Outcome:
+    """A number of a judgement and its limit. `level` is None for a number without an interval."""
+
+    threshold: Threshold
+    value: float
+    level: float | None
+
+    @property
+    def is_exceeded(self) -> bool:
+        """True if the number is above its limit."""
+        return self.value > self.threshold.limit
+
+    @property
+    def sentence(self) -> str:
+        """The sentence on a number that is above its limit."""
+        about = f" ({100 * self.level:g} % level)" if self.level is not None else ""
+        name, limit = self.threshold.name, self.threshold.limit
+        return f"{name} is {self.value:.4g}{about}, above the limit of {limit:g}."
+
+
+def outcomes(judgement: Answers, thresholds: Iterable[Threshold]) -> list[Outcome]:
+    """Return the number of each threshold.
 
     Raises
     ------
@@ -120,7 +141,7 @@ def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
         If this judgement lacks the number, or if the number has no value.
     """
     table = numbers(judgement)
-    sentences = []
+    result = []
     for threshold in thresholds:
         name = threshold.name
         if name not in table:
@@ -134,9 +155,5 @@ def exceeded(judgement: Answers, thresholds: Iterable[Threshold]) -> list[str]:
                 f"--fail-above names {name}, which has no value for these predictions: "
                 f"{reason.rstrip('.')}."
             )
-        if value > threshold.limit:
-            about = f" ({100 * level:g} % level)" if level is not None else ""
-            sentences.append(
-                f"{name} is {value:.4g}{about}, above the limit of {threshold.limit:g}."
-            )
-    return sentences
+        result.append(Outcome(threshold, value, level))
+    return result

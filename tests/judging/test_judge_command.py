@@ -228,6 +228,23 @@ def test_files_of_judge_are_written_again(cli, preds, calls, tmp_path):
     assert code == 2 and "two outputs" in err
 
 
+def test_a_summary_is_appended_also_to_a_file_of_others(cli, preds, calls, tmp_path):
+    file = tmp_path / "summary.md"
+    file.write_text("# Earlier step\n")
+    limits = ["--fail-above", "top_label.l1.high=0.01", "brier.value=1"]
+    for _ in range(2):
+        code, text, _ = cli("judge", preds, "--markdown", str(file), *limits)
+        assert code == 1 and str(file) in text
+    content = file.read_text()
+    assert content.startswith("# Earlier step\n\n## Calibration of preds\n")
+    assert content.count("\n## Calibration of preds\n") == 2
+    assert content.count("| top\\_label.l1.high | 0.0588 | 0.01 | above the limit ❌ |") == 2
+    assert "| brier.value | 0.31 | 1 | ✅ |" in content
+    assert cli("judge", preds, "--markdown", str(tmp_path))[0] == 2
+    code, text, err = cli("judge", preds, "--markdown", f"{preds}/summary.md")
+    assert code == 2 and not text
+
+
 def test_no_map_to_save(cli, preds, calls, tmp_path):
     code, _, err = cli("judge", preds, "--save-calibrator", str(tmp_path / "map.json"))
     assert code == 1 and "no map is saved" in err and not (tmp_path / "map.json").exists()

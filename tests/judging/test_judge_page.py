@@ -250,6 +250,20 @@ def test_page_of_a_hundred_classes_is_small():
     assert len(text) < 1.5e6 and Parsed(text).elements.count(("th", {"scope": "row"})) >= 100
 
 
+# Markdown
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_tables_in_markdown_are_whole(judgements, name):
+    text = judgements[name].to_markdown()
+    tables = re.findall(r"(?:^\|.*\|\n?)+", text, flags=re.M)
+    assert len(tables) == 2 and text.endswith("</details>\n")
+    for table in tables:
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().splitlines()}
+        assert len(widths) == 1
+    assert "<script" not in text
+
+
 # The terminal
 
 
@@ -353,7 +367,8 @@ def test_infinite_and_missing_numbers_are_null(judgements):
 
 
 def exceeded(judgement, *texts):
-    return thresholds.exceeded(judgement, [thresholds.parse(text) for text in texts])
+    outcomes = thresholds.outcomes(judgement, [thresholds.parse(text) for text in texts])
+    return [outcome.sentence for outcome in outcomes if outcome.is_exceeded]
 
 
 def test_thresholds_are_exceeded_above_and_not_at_the_limit(judgements):
