@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -16,6 +16,9 @@ from harness.commands import completion
 from harness.common.escaping import EscapedStream
 from harness.configure.options import GROUPS, ids
 from harness.errors import BadInputError, guess
+
+if TYPE_CHECKING:
+    from harness.configure.settings import Settings
 
 WIDTH = 100  # characters per line of a help text
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
@@ -144,6 +147,18 @@ def named_values(command: str, words: Sequence[str], allowed: Sequence[str]) -> 
             )
         values[name] = value
     return values
+
+
+def read_run(words: list[str]) -> Settings | list[str]:
+    """Return the checked settings of a run, or its words if they have flags of Hydra such as -m.
+
+    The command calls this before it imports what plans and computes. A mistake in the settings is
+    then reported within a second.
+    """
+    from harness.configure import compose as composing
+
+    words = composing.replace_config_dir(words)
+    return words if any(word.startswith("-") for word in words) else composing.compose(words)
 
 
 def results_folder(command: str, words: Sequence[str]) -> Path:

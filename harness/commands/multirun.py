@@ -18,8 +18,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import QuotedString
 
 from harness.commands.experiment import Experiment
-from harness.configure import sweeps
-from harness.configure.compose import compose, hydra_mistakes, replace_config_dir
+from harness.configure import rules, sweeps
+from harness.configure.compose import compose, hydra_mistakes
 from harness.configure.options import ids
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
@@ -75,15 +75,16 @@ class Multirun:
         return [text.lstrip("+") for text in overrides if text not in self.constant]
 
 
-def plan_experiments(arguments: list[str]) -> list[Experiment]:
+def plan_experiments(request: Settings | list[str]) -> list[Experiment]:
     """Return the experiments that a command line describes, with their plans.
 
-    Without -m it is one experiment. With -m, they are the experiments that the jobs of the multirun
-    compute together.
+    `request` is the result of `base.read_run`. For settings it is one experiment. For words with
+    -m, they are the experiments that the jobs of the multirun compute together.
     """
-    words = replace_config_dir(arguments)
-    overrides = [text for text in words if text not in ("-m", "--multirun")]
-    return results(overrides) if len(overrides) < len(words) else [Experiment.of(overrides)]
+    if isinstance(request, Settings):
+        return [Experiment.of_settings(request)]
+    overrides = [text for text in request if text not in ("-m", "--multirun")]
+    return results(overrides) if len(overrides) < len(request) else [Experiment.of(overrides)]
 
 
 def results(overrides: list[str]) -> list[Experiment]:
@@ -100,10 +101,14 @@ def results(overrides: list[str]) -> list[Experiment]:
         compose([*constant, *sharding])  # raises an error if a shard is out of range
         constant = [text for text in constant if text.partition("=")[0] not in SHARDING]
     values = {
-        key.lstrip("+"): [_value(f"{key}={text}") for text in texts]
-        for key, texts in swept.items()
-        if key not in (*SHARDING, *OPERATION)
+        key.lstrip("+"): [_value(f"{key}={text}") for text in texts] for key, texts in swept.items()
     }
+    # Check each value: two replications -1 and 2 would be joined to 2, which is allowed.
+    allowed = rules.read_rules(Settings)
+    for name in values.keys() & allowed.keys():
+        for value in values[name]:
+            allowed[name].check(name, value)
+    values = {name: v for name, v in values.items() if name not in (*SHARDING, *OPERATION)}
     grid = {name: _join(name, values.pop(name)) for name in sweeps.GRID if name in values}
     experiments = []
     for name in names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.commands.base import Overrides, short_path
+from harness.commands.base import Overrides, read_run, short_path
 
 
 def command(overrides: Overrides = None) -> int:
@@ -14,9 +14,10 @@ def command(overrides: Overrides = None) -> int:
 
     The overrides are those of a run (`calharness help run`).
     """
+    request = read_run(overrides or [])
     from harness.commands import multirun, plan_table
 
-    for experiment in multirun.plan_experiments(overrides or []):
+    for experiment in multirun.plan_experiments(request):
         folders = short_path(experiment.out), short_path(experiment.folder)
         print(f"{experiment.name} in {folders[0]}, results in {folders[1]}")
         for member in experiment.family:

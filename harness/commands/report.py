@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.commands.base import Overrides
+from harness.commands.base import Overrides, read_run
 
 
 def command(overrides: Overrides = None) -> int:
@@ -14,10 +14,11 @@ def command(overrides: Overrides = None) -> int:
 
     The overrides are those of a run (`calharness help run`).
     """
+    request = read_run(overrides or [])
     from harness.commands import drawing, multirun, summary
 
     status = 0
-    for experiment in multirun.plan_experiments(overrides or []):
+    for experiment in multirun.plan_experiments(request):
         frame = experiment.records(to_draw=True)
         summary.print_recorded(experiment, frame)
         drawing.require_records(experiment, frame)

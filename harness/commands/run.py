@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.commands.base import Command, Overrides
+from harness.commands.base import Command, Overrides, read_run
 from harness.common.paths import CONF
 
 
@@ -43,6 +43,7 @@ def command(overrides: Overrides = None) -> int:
     --cfg job         print the composed configuration and run nothing
     --traceback       print the whole traceback of an error
     """
+    request = read_run(overrides or [])
     from harness.commands import running
 
-    return running.run(overrides or [])
+    return running.run(request)

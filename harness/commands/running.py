@@ -25,12 +25,12 @@ from harness.execute import processes
 from harness.execute.run import RunInterruptedError
 
 
-def run(words: list[str]) -> int:
-    """Run the overrides and flags of a command line. Return the exit status."""
-    words = composing.replace_config_dir(words)
-    if any(word.startswith("-") for word in words):
-        return _run_hydra(words)
-    return _run_settings(composing.compose(words))
+def run(request: Settings | list[str]) -> int:
+    """Run composed settings, or a command line with flags of Hydra. Return the exit status.
+
+    `request` is the result of `base.read_run`.
+    """
+    return _run_settings(request) if isinstance(request, Settings) else _run_hydra(request)
 
 
 def _run_settings(settings: Settings) -> int:

@@ -47,6 +47,11 @@ def option(rule: Rule, role: Role = Role.EXPERIMENT, default: Any = MISSING) -> 
     return field(default=default, metadata={"rule": rule, "role": role})
 
 
+def read_rules(settings: type) -> dict[str, Rule]:
+    """Return {name: rule} of the options of a dataclass."""
+    return {f.name: f.metadata["rule"] for f in fields(settings) if "rule" in f.metadata}
+
+
 def check_options(settings: type, values: Mapping[str, Any], prefix: str = "") -> None:
     """Raise BadInputError for a name that is not an option, or for a value that is not allowed.
 
@@ -59,7 +64,7 @@ def check_options(settings: type, values: Mapping[str, Any], prefix: str = "") -
     prefix : str
         Text before each name in messages, such as "figure.".
     """
-    options = {f.name: f.metadata["rule"] for f in fields(settings) if "rule" in f.metadata}
+    options = read_rules(settings)
     names = [prefix + name for name in options]
     for name in values:
         if name not in options:

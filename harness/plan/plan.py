@@ -274,10 +274,10 @@ def _plan(settings: Settings) -> Plan:
     """Return the plan of a run that is not a sweep."""
     if record_sources.without_cells(settings):
         return Plan(settings, {}, {}, [])
+    check_figure_estimators(settings)
     # Build the components.
     problems = build_selected("problem", settings.problem)
     plain = build_selected("estimator", settings.estimator)
-    check_figure_estimators(settings)
     check_estimands("estimand", settings.estimand, plain)
     if settings.ranking:
         problems = share_stream(problems, settings.ranking)
