@@ -26,6 +26,7 @@ from harness.commands import (
     status,
 )
 from harness.commands.base import HYDRA_SETTINGS, SETTINGS, Command, Commands
+from harness.common import tables
 from harness.common.escaping import escape
 from harness.common.version import VERSION
 from harness.errors import BadInputError, system_sentence
@@ -67,7 +68,8 @@ def main(argv: list[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
-    arguments = [text for text in arguments if text != "--traceback"]
+    tables.wide = "--wide" in arguments
+    arguments = [text for text in arguments if text not in ("--traceback", "--wide")]
     # SIGTERM from a job scheduler counts as an interruption, so that finished cells are recorded.
     signal.signal(signal.SIGTERM, processes.terminated)
     try:
@@ -153,6 +155,14 @@ def options(
         typer.Option(
             "--traceback",
             help="Print the whole traceback of an error. The flag may follow the command too.",
+        ),
+    ] = False,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide",
+            help="Do not fit tables and lists to the terminal: print whole lines, as in a pipe. "
+            "The flag may follow the command too.",
         ),
     ] = False,
 ) -> None:

@@ -43,6 +43,7 @@ def command(
 
     Filters KEY=VALUE are notion= (problems, estimators), estimand= (estimators), problem= and
     estimator= (experiments that use it), and paper=. An id is listed if all filters match.
+    In a terminal, lines are cut to its width; --wide prints whole lines.
     """
     from harness.commands import listing_ids, listing_papers
 

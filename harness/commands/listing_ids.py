@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
-from harness.common.tables import text_table
+from harness.common.tables import line_width, text_table
 from harness.configure import catalogue
 from harness.configure.rules import as_list
 from harness.errors import BadInputError, guess
@@ -35,7 +34,7 @@ def print_counts(names: Mapping[str, str]) -> None:
 
 
 def print_ids(group: str, filters: list[str], everything: bool) -> None:
-    """Print one line for each id that matches all filters, cut to the width of the terminal.
+    """Print one line for each id that matches all filters, cut to `line_width`.
 
     `everything` includes variants of papers. Raise BadInputError if no id matches, or if a filter
     is wrong.
@@ -49,7 +48,7 @@ def print_ids(group: str, filters: list[str], everything: bool) -> None:
     # A variant is also shown if a filter contains its ending.
     names = [n for n in ids if everything or catalogue.variant(n) in " ".join(filters)]
     indent = max(map(len, names), default=0) + 2
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    width = line_width()
     for name in names:
         line = f"{name:<{indent}}{catalogue.describe(group, name)}"
         print(line if width is None or len(line) <= width else f"{line[: width - 1]}…")

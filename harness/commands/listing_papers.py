@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from harness.commands.base import short_path
+from harness.common.tables import WIDEST, line_width
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError
 from harness.evaluation import outcomes, papers, verdicts
@@ -65,11 +64,8 @@ def _describe(paper: Paper, item: Item, rows: Any, folder: Path) -> Iterator[str
 
 
 def _wrap(head: str, texts: Iterable[str], indent: str) -> list[str]:
-    """Return a head line and the texts below it, wrapped to the width of the terminal.
-
-    If the output is not a terminal, lines are not wrapped.
-    """
-    width = max(shutil.get_terminal_size().columns, 30) if sys.stdout.isatty() else 10**6
+    """Return a head line and the texts below it, wrapped to `line_width`."""
+    width = max(line_width() or WIDEST, 30)
     wrapper = textwrap.TextWrapper(
         width, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
     )

@@ -17,6 +17,8 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from harness.common.tables import frame_text
+
 ROWS = 20  # number of rows that are shown in a terminal
 COLUMNS = ["stage", "of", "times", "cpu_seconds"]
 
@@ -55,4 +57,4 @@ def table(frame: pd.DataFrame, since: float) -> pd.DataFrame:
 
 def text(whole: pd.DataFrame) -> str:
     """Return the first rows of a table as text for a terminal."""
-    return str(whole.head(ROWS).to_string(index=False))
+    return frame_text(whole.head(ROWS), index=False)

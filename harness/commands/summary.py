@@ -10,7 +10,7 @@ import pandas as pd
 from harness.commands import drawing
 from harness.commands.base import short_path
 from harness.commands.experiment import Experiment
-from harness.common.tables import text_table
+from harness.common.tables import frame_text, text_table
 from harness.common.wording import format_count
 from harness.configure.figure import FORMATS
 from harness.evaluation import missing
@@ -125,7 +125,7 @@ def _print_table(experiment: Experiment, frame: pd.DataFrame) -> None:
     if has_table:
         wide = drawing.wide_table(experiment, frame)
         if wide.size <= MOST_SHOWN:
-            print(f"\n{wide.columns.name}\n{wide.rename_axis(columns=None).to_string()}\n")
+            print(f"\n{wide.columns.name}\n{frame_text(wide.rename_axis(columns=None))}\n")
         else:
             print(
                 f"  the table has {len(wide):,} rows and {len(wide.columns)} columns, too many to "

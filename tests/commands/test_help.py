@@ -101,12 +101,16 @@ def test_a_list_without_matches(cli, words, message):
     assert code == 2 and message in err
 
 
-def test_list_is_cut_to_the_terminal(cli, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "60")
-    assert max(map(len, cli("list", "estimators")[1].splitlines())) > 60
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    lines = cli("list", "estimators")[1].splitlines()
-    assert max(map(len, lines)) == 60 and any(line.endswith("…") for line in lines)
+@pytest.mark.parametrize("words", [("list", "estimators"), ("info", "kde")])
+def test_tables_fit_the_given_width_but_are_whole_in_a_pipe(cli, monkeypatch, words):
+    def longest(*flags):
+        return max(map(len, cli(*words, *flags)[1].splitlines()))
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    whole = longest()
+    monkeypatch.setenv("COLUMNS", "120")
+    assert longest() <= 120 < whole
+    assert longest("--wide") == whole
 
 
 def test_info_shows_every_parameter_with_its_default(cli):
