@@ -7,8 +7,10 @@ import itertools
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from pathlib import Path
 
 import pandas as pd
@@ -26,6 +28,14 @@ from harness.execute.processes import WorkerDiedError
 from harness.execute.run import RunInterruptedError
 from harness.pages import index
 from harness.records import reader, stored
+
+
+class Outcome(Enum):
+    """Result of the attempt to draw an experiment."""
+
+    DRAWN = "drawn"
+    NUMBERLESS = "no cell has a number"
+    UNSTORED = "no stored records"
 
 
 def select(patterns: list[str]) -> list[str]:
@@ -50,7 +60,7 @@ def redraw(names: list[str], out: Path) -> int:
     For each paper, records are unpacked into a temporary folder, so that `out` receives only
     figures, tables and pages.
     """
-    drawn, failures = 0, list[str]()
+    outcomes, failures = Counter[Outcome](), list[str]()
     for paper, group in itertools.groupby(sorted(names, key=_find_paper), _find_paper):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch) / paper
@@ -58,10 +68,10 @@ def redraw(names: list[str], out: Path) -> int:
             unpacked: set[str] = set()
             for name in group:
                 with _noting(name, failures):
-                    drawn += _redraw(name, out / stored.FOLDER, Path(scratch), unpacked)
+                    outcomes[_redraw(name, out / stored.FOLDER, Path(scratch), unpacked)] += 1
             if folder.is_dir():
                 shutil.copytree(folder, out / paper, dirs_exist_ok=True)
-    return _finish(drawn, failures, out)
+    return _finish(outcomes, failures, out)
 
 
 def compute(names: list[str], overrides: list[str], out: Path) -> int:
@@ -70,7 +80,7 @@ def compute(names: list[str], overrides: list[str], out: Path) -> int:
     Return the exit status.
     """
     print(f"planning {len(names):,} experiments", file=sys.stderr)
-    drawn, failures = 0, list[str]()
+    outcomes, failures = Counter[Outcome](), list[str]()
     recorded, past = read_states(out), reader.seconds_per_cell(out)
     costs: list[tuple[float, Experiment]] = []
     for experiment in _plan(names, overrides, failures):
@@ -84,8 +94,8 @@ def compute(names: list[str], overrides: list[str], out: Path) -> int:
         state = f"about {clock(left)} left" if left else "no cells left to compute"
         print(f"{number + 1} of {len(costs)}: {experiment.name}, {state}", file=sys.stderr)
         with _noting(experiment.name, failures):
-            drawn += _compute(experiment, failures)
-    return _finish(drawn, failures, out)
+            outcomes[_compute(experiment, failures)] += 1
+    return _finish(outcomes, failures, out)
 
 
 def store(names: list[str], overrides: list[str], out: Path) -> int:
@@ -133,8 +143,8 @@ def _copy_reproduction(source: Path, target: Path) -> None:
             rows.to_parquet(target / path.name, index=False)
 
 
-def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
-    """Unpack the stored records of an experiment and draw it. Return False if there is no number.
+def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> Outcome:
+    """Unpack the stored records of an experiment and draw it. Return the outcome.
 
     Parameters
     ----------
@@ -150,7 +160,7 @@ def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
     config = option("experiment", name).config
     is_stored = stored.file_path(folder, name).is_file()
     if not (is_stored or config.get("records_of") or config.get("records_from")):
-        return False
+        return Outcome.UNSTORED
     experiment = Experiment.of([f"experiment={name}", f"out={scratch}"], stored_in=folder)
     for member in experiment.family:
         path = stored.file_path(folder, member.name)
@@ -160,32 +170,32 @@ def _redraw(name: str, folder: Path, scratch: Path, unpacked: set[str]) -> bool:
     return _draw(experiment)
 
 
-def _draw(experiment: Experiment) -> bool:
-    """Draw an experiment. Return False if no record has a number."""
+def _draw(experiment: Experiment) -> Outcome:
+    """Draw an experiment, and return Outcome.DRAWN, or NUMBERLESS if no record has a number."""
     frame = experiment.records()
     if not experiment.has_numbers(frame):
-        return False
+        return Outcome.NUMBERLESS
     for note in drawing.render(experiment, frame)[2]:
         print(f"  {experiment.name}: {note}")
-    return True
+    return Outcome.DRAWN
 
 
-def _compute(experiment: Experiment, failures: list[str]) -> bool:
-    """Compute and draw an experiment.
+def _compute(experiment: Experiment, failures: list[str]) -> Outcome:
+    """Compute and draw an experiment, and return Outcome.DRAWN or NUMBERLESS.
 
-    If no record has a number, print the reasons and return False.
+    If no record has a number, print the reasons.
     """
     failed = experiment.compute()["failed"]
     if failed:
         failures.append(
             f"{experiment.name}: {failed:,} cells failed; the same command computes them again"
         )
-    drawn = _draw(experiment)
-    if not drawn:
+    outcome = _draw(experiment)
+    if outcome == Outcome.NUMBERLESS:
         settings = experiment.shown_settings()
         for line in missing.reasons(experiment.records(), settings, of_table=False):
             print(f"  {experiment.name}: {line}")
-    return drawn
+    return outcome
 
 
 def _plan(names: list[str], overrides: list[str], failures: list[str]) -> list[Experiment]:
@@ -213,9 +223,17 @@ def _noting(name: str, failures: list[str]) -> Iterator[None]:
         failures.append(f"{name}: {type(error).__name__}: {error}")
 
 
-def _finish(drawn: int, failures: list[str], out: Path) -> int:
+def _finish(outcomes: Counter[Outcome], failures: list[str], out: Path) -> int:
+    """Draw the index page, and print how many experiments were drawn and why others were not."""
     draw_index(out, failures)
-    print(f"{format_count(drawn, 'experiment')} drawn into {out}")
+    print(f"{format_count(outcomes[Outcome.DRAWN], 'experiment')} drawn into {out}")
+    if unstored := outcomes[Outcome.UNSTORED]:
+        print(
+            f"  {unstored:,} not drawn: their records are not in {out / stored.FOLDER} (a Git "
+            "checkout has stored records); `calharness results --compute` computes them"
+        )
+    if numberless := outcomes[Outcome.NUMBERLESS]:
+        print(f"  {numberless:,} not drawn: none of their cells has a number")
     return _print_failures(failures)
 
 

@@ -25,7 +25,10 @@ def status_text(out: Path) -> str:
     counts: dict[str, dict[str, int]] = defaultdict(dict)
     for estimator, status, count in reader.status_counts(out):
         counts[estimator][status] = count
-    lines = [f"{buckets.location(out)}: {len(parts.part_files(out)):,} files of records"]
+    files = len(parts.part_files(out))
+    lines = [f"{buckets.location(out)}: {format_count(files, 'file')} of records"]
+    if not files:
+        lines = [f"{buckets.location(out)}: no records yet; a run writes them here"]
     if counts:
         rows = [
             (name, *(row.get(status, 0) for status in STATUSES)) for name, row in counts.items()

@@ -105,9 +105,9 @@ def results(overrides: list[str]) -> list[Experiment]:
     }
     # Check each value: two replications -1 and 2 would be joined to 2, which is allowed.
     allowed = rules.read_rules(Settings)
-    for name in values.keys() & allowed.keys():
-        for value in values[name]:
-            allowed[name].check(name, value)
+    for option in values.keys() & allowed.keys():
+        for value in values[option]:
+            allowed[option].check(option, value)
     values = {name: v for name, v in values.items() if name not in (*SHARDING, *OPERATION)}
     grid = {name: _join(name, values.pop(name)) for name in sweeps.GRID if name in values}
     experiments = []

@@ -20,7 +20,7 @@ items:                                            # in the paper's order, `claim
     experiments: the ids of the experiments; the first one has the page of the figure
     how: a key of HOW, such as "the paper's setting"
     needs: the missing files in one sentence, or null
-    command: the command that gets the files or runs the experiment, or null
+    fetch: the command that gets the missing files, or null
 """
 
 from __future__ import annotations
@@ -64,8 +64,7 @@ class Item:
 
     `experiments` are the ids of the experiments that reproduce the item; the first one has its
     page. `how` is a key of HOW: the data and the protocol of the reproduction. `needs` names the
-    missing files. `command` is the command line that gets these files or runs the first
-    experiment. Both are None if nothing is missing.
+    missing files, and `fetch` is the command line that gets them. Each may be None.
     """
 
     id: str
@@ -74,7 +73,12 @@ class Item:
     experiments: list[str]
     how: str
     needs: str | None = None
-    command: str | None = None
+    fetch: str | None = None
+
+    @property
+    def command(self) -> str:
+        """Command line that runs the first experiment."""
+        return f"calharness experiment={self.experiments[0]}"
 
     def stems(self, paper: str) -> list[str]:
         """Return the names, without ending, of the result files of the item's experiments."""

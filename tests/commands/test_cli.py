@@ -159,6 +159,21 @@ def test_help_imports_nothing_heavy():
         assert arguments[0] == "-m" or text.strip().endswith("[]")
 
 
+def test_a_wrong_setting_is_refused_before_plans_are_imported():
+    code = (
+        "import sys, harness.commands.app as m; status = m.main(['experiment=smoke', 'reps=-1']); "
+        "print(status, [x for x in ('sklearn', 'matplotlib', 'duckdb') if x in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "[]"] and "reps is -1" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["reps=-1,2", "jobs=1,0"])
+def test_each_value_of_a_multirun_is_checked_before_the_first_job(cli, out, option):
+    code, text, err = cli("-m", "experiment=smoke", option)
+    assert code == 2 and option[:4] in err and not text and not out.exists()
+
+
 @pytest.mark.slow
 def test_hydra_multirun_over_shards(cli, tmp_path):
     """Each shard is a job of Hydra. The result is drawn once, after the last job."""

@@ -28,21 +28,18 @@ items:
     experiments: [moskvichev2025_fig1]
     how: the paper's setting
     needs: null
-    command: calharness experiment=moskvichev2025_fig1
   table1:
     name: "Table 1"
     about: networks on images
     experiments: [moskvichev2025_table1_offline, moskvichev2025_table1]
     how: a twin
     needs: The networks of the paper are not published.
-    command: calharness experiment=moskvichev2025_table1_offline
   claims:
     name: Claims
     about: its conclusions
     experiments: [moskvichev2025_claims]
     how: "a twin"
     needs: null
-    command: null
 """
 REPORTED = """item,row,column,value,unit,plus_minus,reps,precision,source,place,quote
 fig1,a,error,0.5,,0.1,10,0.1,printed,Figure 1,
@@ -154,7 +151,7 @@ def test_what_is_said_of_the_papers_is_true_of_the_experiments(name):
     pages = [item.experiments[0] for item in result.items.values()]
     assert len(set(pages)) == len(pages) and list(result.items)[-1] == "claims"
     for item in result.items.values():
-        assert item.command is None or item.command.startswith(("calharness ", "make "))
+        assert item.fetch is None or item.fetch.startswith("calharness data ")
         assert item.how in ("the paper's setting", "a twin") or item.needs or item.id == "claims"
 
 
@@ -255,7 +252,7 @@ def test_papers_are_listed(paper, results, cli, monkeypatch):
         and text.startswith("moskvichev2025\n")
         and "printed: 1 identical, 1 differs" in text
     )
-    assert "run: a twin" in text and "missing: The networks of the paper are not published." in text
+    assert "setting: a twin" in text and "missing: The networks of the paper are not published." in text
     assert "fig1.html" in text and "calharness experiment=moskvichev2025_fig1" in text
     assert "Figure 1" not in cli("list", "papers", "networks")[1]
     code, _, error = cli("list", "papers", "nothing-of-it")
