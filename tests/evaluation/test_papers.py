@@ -252,7 +252,10 @@ def test_papers_are_listed(paper, results, cli, monkeypatch):
         and text.startswith("moskvichev2025\n")
         and "printed: 1 identical, 1 differs" in text
     )
-    assert "setting: a twin" in text and "missing: The networks of the paper are not published." in text
+    assert (
+        "setting: a twin" in text
+        and "missing: The networks of the paper are not published." in text
+    )
     assert "fig1.html" in text and "calharness experiment=moskvichev2025_fig1" in text
     assert "Figure 1" not in cli("list", "papers", "networks")[1]
     code, _, error = cli("list", "papers", "nothing-of-it")
