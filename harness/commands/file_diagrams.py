@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.commands.experiment import Experiment
-from harness.common.writing import whole_file
+from harness.common.writing import whole_file, without_formulas
 from harness.estimators.base import EstimatorSpec
 from harness.estimators.bootstrap import Bootstrap
 from harness.evaluation import reliability as diagrams
@@ -75,7 +75,7 @@ def reliability(experiment: Experiment) -> Iterator[tuple[str, str, list[Path]]]
         pictures = figure_files.save(figure, stem, settings)
         table = stem.with_name(f"{stem.name}.csv")
         with whole_file(table) as temporary:
-            diagrams.build_table(panels).to_csv(temporary, index=False)
+            without_formulas(diagrams.build_table(panels)).to_csv(temporary, index=False)
         yield label(settings, "problem", name), diagrams.describe_panels(panels), [*pictures, table]
 
 

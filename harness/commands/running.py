@@ -17,6 +17,7 @@ from harness.commands import drawing, file_diagrams, multirun, profile, summary
 from harness.commands.base import short_path
 from harness.commands.experiment import Experiment
 from harness.common.paths import CONF
+from harness.common.writing import without_formulas
 from harness.configure import compose as composing
 from harness.configure import flags, hydra_source
 from harness.configure.settings import Settings
@@ -56,7 +57,7 @@ def _run_settings(settings: Settings) -> int:
         table = profile.table(experiment.records(), began)
         path = experiment.folder / f"{experiment.stem}_profile.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        table.to_csv(path, index=False)
+        without_formulas(table).to_csv(path, index=False)
         print(f"\n{profile.text(table)}\n  {'profile':<14}{short_path(path)}")
     return status
 

@@ -23,6 +23,8 @@ DIGITS = 10
 # Smaller numbers are rounding errors, which differ between processors. They are written as 0.
 SMALLEST = 1e-12
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # spreadsheets compute texts that begin with these
+
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -93,7 +95,35 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     frame = frame.assign(
         **{str(name): numbers[name].mask(numbers[name].abs() < SMALLEST, 0.0) for name in numbers}
     )
-    frame.to_csv(path, index=False, float_format=f"%.{DIGITS}g")
+    without_formulas(frame).to_csv(path, index=False, float_format=f"%.{DIGITS}g")
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table for a CSV file, in which no text is a formula for a spreadsheet.
+
+    An apostrophe is put before texts that begin with =, +, -, @, a tab or a carriage return, except
+    before numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> without_formulas(pd.DataFrame({"a": ["=1+1", "-0.5", "@x", "b"]}))["a"].tolist()
+    ["'=1+1", '-0.5', "'@x", 'b']
+    """
+    texts = frame.select_dtypes(["object", "string", "category"])
+    return frame.assign(
+        **{str(name): texts[name].map(_without_formula, na_action="ignore") for name in texts}
+    )
+
+
+def _without_formula(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(_FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def stated_error(error: float) -> float:

@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -218,7 +219,8 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
         "silence_logs": logging.CRITICAL,
     }
     try:
-        with _ignored_interrupts():  # Ctrl-C in a terminal would reach the workers too
+        # Ctrl-C in a terminal would reach the workers too.
+        with _ignored_interrupts(), _silent_tracker():
             client = (
                 distributed.Client(address, timeout=ANSWERS_WITHIN)
                 if address
@@ -289,6 +291,20 @@ def _ignored_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+@contextlib.contextmanager
+def _silent_tracker() -> Iterator[None]:
+    """Let the resource tracker of multiprocessing, if it starts in the block, print no warning.
+
+    It outlives a killed process, and would warn of semaphores that it then removes.
+    """
+    option = "ignore:resource_tracker:UserWarning"
+    sys.warnoptions.append(option)
+    try:
+        yield
+    finally:
+        sys.warnoptions.remove(option)
 
 
 def _package(settings: Settings) -> Any:

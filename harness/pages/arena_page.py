@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.common.writing import whole_file
+from harness.common.writing import whole_file, without_formulas
 from harness.configure.settings import Settings
 from harness.evaluation import arena, arena_content, arena_memory, arena_own, arena_pairs
 from harness.figures import arena_plot, figure_files, interval_plot
@@ -65,7 +65,7 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
     for end, table in tables.items():
         files.append(stem.with_name(f"{stem.name}{end}"))
         with whole_file(files[-1]) as temporary:
-            table.to_csv(temporary, index=False, float_format="%.5g")
+            without_formulas(table).to_csv(temporary, index=False, float_format="%.5g")
     files.append(stem.with_name(f"{stem.name}_settings.parquet"))
     with whole_file(files[-1]) as temporary:
         every = content.every.drop(columns=["values", "errors", "lost"])

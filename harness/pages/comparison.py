@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from harness.common.names import NOTIONS, axis_name
 from harness.common.wording import DASH, format_count, format_factor, format_seconds, join_numbers
-from harness.common.writing import whole_file
+from harness.common.writing import whole_file, without_formulas
 from harness.evaluation import arena
 from harness.evaluation.comparison import RATE, geometric_mean
 from harness.evaluation.latex import latex
@@ -203,7 +203,7 @@ def save(
     svg = next(path for path in paths if path.suffix == ".svg").read_text()
     texts = {".tex": latex(table), ".txt": "\n\n".join(quotes) + "\n"}
     for end, frame in frames.items():
-        texts[f"{end}.csv"] = frame.to_csv(index=False, float_format="%.6g")
+        texts[f"{end}.csv"] = without_formulas(frame).to_csv(index=False, float_format="%.6g")
     links = [path.name for path in paths] + [f"{stem.name}{end}" for end in texts]
     texts[".html"] = environment().get_template("comparison.html.j2").render(
         title=title, sentences=quotes, svg=inline(svg, "caption"), caption=caption, table=table,

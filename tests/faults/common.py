@@ -16,11 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.common import buckets
+
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 TIMES = 20  # injections of each fault
 PATIENCE = 300.0
+ORPHANS_AFTER = 10.0  # seconds after which no process of a run may be left
 MODULE = """
-import ctypes, os, time
+import ctypes, os, resource, shutil, time
 import numpy as np
 
 def slow(p, y):
@@ -30,6 +33,9 @@ def _chosen(p):
     return int(p[0] * 1e6) % 3 == 0  # of some samples only, which nobody chose
 def hang(p, y):
     time.sleep(1000 if _chosen(p) else 0)
+    return float(p.mean())
+def late(p, y):
+    time.sleep(1000 if _chosen(p) else 0.01)
     return float(p.mean())
 def spin(p, y):
     if _chosen(p):
@@ -48,7 +54,46 @@ def fork(p, y):
     if _chosen(p) and not os.fork():
         return -1.0
     return float(p.mean())
+def detach(p, y):
+    if _chosen(p) and not os.fork():
+        os.setsid()
+        os.fork()
+        time.sleep(1000)
+    return float(p.mean())
+def limit(p, y):
+    if _chosen(p):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+    return float(p.mean())
+def folder(p, y):
+    if _chosen(p):
+        shutil.rmtree(os.environ["FOLDER_OF_FAULTS"], ignore_errors=True)
+    return float(p.mean())
+def interrupt(p, y):
+    if _chosen(p):
+        raise KeyboardInterrupt
+    return float(p.mean())
+def message(p, y):
+    if _chosen(p):
+        raise ValueError("\\x1b[2J no UTF-8 \\udc80")
+    return float(p.mean())
+def patch(p, y):
+    mean = float(p.mean())
+    if _chosen(p):
+        np.abs = np.mean = np.sum = lambda x, *rest, **names: 7.0
+    return mean
 """
+TITLE = (
+    "fault",
+    "injected",
+    "records lost",
+    "doubled",
+    "wrong",
+    "silent",
+    "tracebacks",
+    "other unclear messages",
+    "processes left",
+    "hangs",
+)
 PROGRESS = re.compile(r"\s*|.*\d[\d,]* of [\d,]+ cells.*")
 SAID = re.compile(
     r"(calharness: |  [\d,]+ cells (failed|of other)|a worker process was killed|"
@@ -58,33 +103,59 @@ SAID = re.compile(
 
 @dataclass
 class Row:
-    """A row of the table."""
+    """A row of the table, with a count for each column of TITLE."""
 
     fault: str
     injected: int = 0
     lost: int = 0
     doubled: int = 0
     wrong: int = 0
+    silent: int = 0
+    tracebacks: int = 0
     unclear: int = 0
+    orphans: int = 0
+    hangs: int = 0
     notes: list[str] = field(default_factory=list)
 
-    def cells(self) -> list[str]:
-        return [
-            self.fault,
-            *(str(x) for x in (self.injected, self.lost, self.doubled, self.wrong, self.unclear)),
-        ]
+    @property
+    def counts(self) -> list[int]:
+        """Return the counts of defects, in the order of TITLE."""
+        messages = (self.silent, self.tracebacks, self.unclear)
+        return [self.lost, self.doubled, self.wrong, *messages, self.orphans, self.hangs]
+
+    def line(self) -> str:
+        """Return the row in Markdown."""
+        return f"| {' | '.join([self.fault, str(self.injected), *map(str, self.counts)])} |"
 
     def messages(self, text: str, wanted: int | None = None) -> None:
         """Count standard error that is not single sentences. Expect `wanted` messages of ours."""
         lines = [line for line in re.split(r"[\r\n]", text) if not PROGRESS.fullmatch(line)]
         ours = [line for line in lines if line.startswith("calharness: ")]
         bad = [line for line in lines if not SAID.fullmatch(line) or "[Errno" in line]
-        if bad or (wanted is not None and len(ours) != wanted):
+        if not bad and (wanted is None or len(ours) == wanted):
+            return
+        if any("Traceback" in line for line in bad):
+            self.tracebacks += 1
+        elif wanted is not None and len(ours) < wanted:
+            self.silent += 1
+        else:
             self.unclear += 1
-            self.notes.append(f"said: {' | '.join(lines)[-600:]!r}")
+        self.notes.append(f"said: {' | '.join(lines)[-600:]!r}")
+
+    def wait(self, process: subprocess.Popen, out: Path | str) -> str:
+        """Wait for the end of a run and of all its processes. Return its standard error."""
+        try:
+            err = process.communicate(timeout=PATIENCE)[1]
+        except subprocess.TimeoutExpired:
+            self.hangs += 1
+            self.notes.append(f"still running after {PATIENCE:.0f} s")
+            process.kill()
+            err = process.communicate()[1]
+        self.orphans += len(left_processes(out))
+        return err
 
 
-def run_of(out: Path, reps: int, *extra: str) -> list[str]:
+def run_of(out: Path | str, reps: int, *extra: str) -> list[str]:
     """Return the options of the disturbed run."""
     return [
         "problem=[beta_wavy,beta_mixed]", "estimator=[binned15]", "n=[60]", f"reps={reps}",
@@ -108,24 +179,39 @@ class Place:
         """Keys of all cells of the run."""
         return set(self.whole["key"])
 
-    def compute(self, out: Path):
+    def compute(self, out: Path, reps: int | None = None):
         """Compute the run in this process, without figures."""
         import harness
 
-        return harness.run(run_of(out, self.reps))
+        return harness.run(run_of(buckets.location(out), reps or self.reps))
 
-    def start(self, out: Path, *extra: str, **more) -> subprocess.Popen:
-        """Start the run on the command line, in its own session, which receives Ctrl-C."""
+    def start(
+        self, out: Path | str, *extra: str, folders: tuple[Path, ...] = (), **variables: str
+    ) -> subprocess.Popen:
+        """Start the run on the command line, in its own session, which receives Ctrl-C.
+
+        `folders` come first in its module path, and `variables` are added to its environment.
+        """
         return subprocess.Popen(
             [sys.executable, "-m", "harness", *run_of(out, self.reps, *extra)], cwd=self.folder,
             text=True,
-            env=environment(self.folder, OF_FAULTS=str(out)),
+            env=environment(*folders, self.folder, OF_FAULTS=str(out), **variables),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **more,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
 
-    def check(self, row: Row, out: Path, before: dict[str, str], after: dict[str, str]) -> None:
-        """Count lost cells, finished cells with several records, and values that differ."""
+    def check(
+        self,
+        row: Row,
+        out: Path,
+        before: dict[str, str],
+        after: dict[str, str],
+        computed_twice: bool = False,
+    ) -> None:
+        """Count lost cells, finished cells with several records, and values that differ.
+
+        With `computed_twice`, cells may have several records, of which one counts.
+        """
         from harness.records import reader
 
         finished = ("ok", "skipped", "undefined")
@@ -134,11 +220,12 @@ class Place:
         )
         if not after:
             return
-        row.doubled += reader.query(
-            out,
-            "select count(*) from (select key from r where status = 'ok' "
-            "group by key having count(distinct written) > 1)",
-        )[0][0]
+        if not computed_twice:
+            row.doubled += reader.query(
+                out,
+                "select count(*) from (select key from r where status = 'ok' "
+                "group by key having count(distinct written) > 1)",
+            )[0][0]
         records = reader.load_records(out)
         row.doubled += int(records.duplicated(["key", "estimand"]).sum())
         both = records[records["status"].eq("ok")].merge(
@@ -146,14 +233,14 @@ class Place:
         )
         row.wrong += int((both["value"] != both["value_whole"]).sum())
 
-    def complete(self, row: Row, out: Path) -> None:
+    def complete(self, row: Row, out: Path, computed_twice: bool = False) -> None:
         """Run missing cells, and count lost, doubled and wrong ones."""
         from harness.records import reader
 
         self.compute(out)
         after = reader.cell_states(out)
         row.lost += sum(after.get(key) != "ok" for key in self.keys)
-        self.check(row, out, {}, after)
+        self.check(row, out, {}, after, computed_twice)
 
 
 def environment(*folders: Path, **more: str) -> dict[str, str]:
@@ -162,7 +249,7 @@ def environment(*folders: Path, **more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path), **more}
 
 
-def alive(out: Path) -> list[int]:
+def alive(out: Path | str) -> list[int]:
     """Return the processes of the run into a folder."""
     pids = []
     for folder in Path("/proc").glob("[0-9]*"):
@@ -176,12 +263,15 @@ def alive(out: Path) -> list[int]:
     return sorted(pids)
 
 
-def gone_within(out: Path) -> float:
-    """Return the seconds until no process of the run is left."""
-    began = time.monotonic()
-    while alive(out) and time.monotonic() - began < 60:
+def left_processes(out: Path | str) -> list[int]:
+    """Return processes of the run that are left after ORPHANS_AFTER seconds, and kill them."""
+    end = time.monotonic() + ORPHANS_AFTER
+    while (left := alive(out)) and time.monotonic() < end:
         time.sleep(0.05)
-    return time.monotonic() - began
+    for process in left:
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+    return left
 
 
 def command(*arguments: str) -> tuple[int, str, str]:

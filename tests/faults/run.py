@@ -1,7 +1,7 @@
 """Inject every fault at twenty random moments, read 100,000 damaged files: `make faults`.
 
 PYTHONPATH=tests python -m faults.run             all
-PYTHONPATH=tests python -m faults.run stores      one of stores, processes, reading
+PYTHONPATH=tests python -m faults.run stores      one kind of faults (see KINDS), or reading
 PYTHONPATH=tests python -m faults.run --write     and write the table into docs/reliability.md
 """
 
@@ -17,22 +17,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from faults import common, processes, stores
+from faults import common, processes, stores, surroundings
 from faults.common import environment
 
-TITLE = (
-    "fault",
-    "injected",
-    "records lost",
-    "doubled",
-    "wrong",
-    "messages that are no single sentence",
-)
 PAGE = common.REPOSITORY / "docs" / "reliability.md"
 BEGIN, END = "<!-- measured: make faults -->", "<!-- end of what was measured -->"
-KINDS = ("stores", "processes", "reading")
+KINDS: dict[str, Callable[[common.Place], Iterator[common.Row]]] = {
+    "stores": stores.every,
+    "processes": processes.every,
+    "clusters": processes.on_clusters,
+    "surroundings": surroundings.every,
+}
 REPS, INPUTS = 250, 100_000
 
 
@@ -53,41 +51,49 @@ def searched() -> tuple[list[str], bool]:
     )
 
 
+def injected(kinds: list[str]) -> list[common.Row]:
+    """Inject the faults of these kinds, and print each row as soon as it is measured."""
+    rows: list[common.Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        with contextlib.redirect_stderr(io.StringIO()):  # progress of the runs in this process
+            place, began = common.Place(Path(folder), REPS), time.monotonic()
+            for kind in kinds:
+                for row in KINDS[kind](place):
+                    print(row.line(), f"{time.monotonic() - began:,.0f} s", flush=True)
+                    for note in row.notes:
+                        print(f"    {note}", flush=True)
+                    rows.append(row)
+                    began = time.monotonic()
+        os.chdir(common.REPOSITORY)
+    return rows
+
+
 def main(arguments: list[str]) -> int:
-    """Inject and print the table. Return 1 if anything was lost, doubled, wrong or unclear."""
+    """Inject and print the table. Return 1 if there is any defect."""
     parser = argparse.ArgumentParser(
         prog="python -m faults.run", description="Inject every fault at random moments."
     )
+    names = [*KINDS, "reading"]
     parser.add_argument(
-        "wanted",
-        nargs="*",
-        metavar="KIND",
-        help="stores, processes or reading; all three if none is named",
+        "wanted", nargs="*", metavar="KIND", help=f"{', '.join(names)}; all if none is named"
     )
     parser.add_argument(
         "--write", action="store_true", help="write the table into docs/reliability.md"
     )
     options = parser.parse_args(arguments)
-    if unknown := set(options.wanted) - set(KINDS):
-        parser.error(f"unknown kind {sorted(unknown)[0]!r}; there are {', '.join(KINDS)}")
-    wanted = options.wanted or KINDS
+    if unknown := set(options.wanted) - set(names):
+        parser.error(f"unknown kind {sorted(unknown)[0]!r}; there are {', '.join(names)}")
+    wanted = options.wanted or names
     began, used = time.monotonic(), _cpu()
     os.environ["MPLBACKEND"] = "Agg"
-    rows: list[common.Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        with contextlib.redirect_stderr(io.StringIO()):  # progress of the runs in this process
-            place = common.Place(Path(folder), REPS)
-            for module in (stores, processes):
-                if module.__name__.rpartition(".")[2] in wanted:
-                    rows += module.every(place)
-        os.chdir(common.REPOSITORY)
+    rows = injected([kind for kind in KINDS if kind in wanted])
     lines = [
-        "| " + " | ".join(TITLE) + " |",
-        "|---" * len(TITLE) + "|",
-        *("| " + " | ".join(row.cells()) + " |" for row in rows),
+        "| " + " | ".join(common.TITLE) + " |",
+        "|---" * len(common.TITLE) + "|",
+        *(row.line() for row in rows),
     ]
-    fine = not any(row.lost or row.doubled or row.wrong or row.unclear for row in rows)
+    fine = not any(sum(row.counts) for row in rows)
     read: list[str] = []
     if "reading" in wanted:
         read, sound = searched()
@@ -98,11 +104,7 @@ def main(arguments: list[str]) -> int:
         f"load {os.getloadavg()[1]:.1f}: {_cpu() - used:,.0f} s of CPU, "
         f"{time.monotonic() - began:,.0f} s in all."
     )
-    print(
-        "\n".join(
-            [*lines, *(f"{row.fault}: {note}" for row in rows for note in row.notes), *read, took]
-        )
-    )
+    print("\n".join([*lines, *read, took]))
     if options.write:
         text = PAGE.read_text()
         head, tail = text.partition(BEGIN)[0], text.partition(END)[2]

@@ -11,6 +11,7 @@ import multiprocessing
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -343,10 +344,11 @@ def small_disk(place: Place, readonly: bool = False) -> Row:
     return row
 
 
-def every(place: Place) -> list[Row]:
+def every(place: Place) -> Iterator[Row]:
     """Inject all faults of stores."""
-    return [
-        small_disk(place), *(damaged(place, name) for name in DAMAGES), beside_compaction(place),
-        two_drivers(place),
-        jumping_clock(place), renames_of_nfs(place), small_disk(place, readonly=True),
-    ]  # fmt: skip
+    yield small_disk(place)
+    for name in DAMAGES:
+        yield damaged(place, name)
+    for fault in (beside_compaction, two_drivers, jumping_clock, renames_of_nfs):
+        yield fault(place)
+    yield small_disk(place, readonly=True)
