@@ -7,6 +7,8 @@ perturbation, the AUROC of the plainly trained network is the reference. The dec
 the effect of the training.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -57,10 +59,18 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     The columns are the AUROC without perturbation, its decrease at every width, and whether the
     decrease at h = 2^-6 is below 0.001 (`rates.below`).
     """
-    frame, rows = curves(records), {}
+    return texts(curves(records), settings, PANELS)
+
+
+def texts(frame: pd.DataFrame, settings: Settings, panels: Mapping[str, str]) -> pd.DataFrame:
+    """Return the table of texts for decreases from `perturbations.decreases`.
+
+    `panels` is {panel: its title}, in the order of the rows.
+    """
+    rows: dict[tuple[str, str, str], dict[str, str]] = {}
     for (panel, series, aware), part in frame.groupby(["panel", "series", "aware"], sort=False):
         key = (
-            PANELS.get(panel, panel),
+            panels.get(panel, panel),
             label(settings, "problem", series),
             "with the perturbation" if aware else "without",
         )
@@ -70,7 +80,7 @@ def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
             if r.h == CLAIMED:
                 rows[key]["below 0.001 at 2^-6"] = rates.below(r.mean, r.se, LIMIT)
     order, widths = (
-        [*PANELS.values()],
+        [*panels.values()],
         [f"h = 2^{np.log2(h):g}" for h in sorted(frame["h"].unique())],
     )
     rows = {key: rows[key] for key in sorted(rows, key=lambda key: (order.index(key[0]), key))}
@@ -84,12 +94,31 @@ def reproduced(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
     NEAREST chooses the predictions. They belong to other networks, so no number is judged.
     """
-    frame, rows = curves(records), []
+    return answers(curves(records), records, settings, NEAREST)
+
+
+def answers(
+    frame: pd.DataFrame, records: pd.DataFrame, settings: Settings, nearest: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return our mean decrease of the AUROC for each network of the paper.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `perturbations.decreases`.
+    records : DataFrame
+        The records, for the reason if there is no decrease.
+    settings : Settings
+        `reasons` says why the number of a network is not judged.
+    nearest : mapping
+        {network of the paper: query that selects the rows of `frame` that answer for it}.
+    """
+    rows = []
     for printed in items.printed(settings).itertuples():
         name, _, width = printed.row.partition(", h = ")
-        mine = frame.query(NEAREST.get(name, "panel == ''"))
+        mine = frame.query(nearest.get(name, "panel == ''"))
         mine = mine[mine["h"].eq(parse_width(width))]
-        none = items.first_reason(records) if name in NEAREST and not len(mine) else None
+        none = items.first_reason(records) if name in nearest and not len(mine) else None
         mean = (
             mine["mean"].mean(),
             mine["se"].mean() / np.sqrt(len(mine) or np.nan),

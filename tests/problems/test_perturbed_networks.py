@@ -6,10 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 from harness.experiments.ciosek2026 import perturbation as item
+from harness.experiments.ciosek2026 import perturbation_trained as trained
 from harness.experiments.ciosek2026 import rates
 from harness.tools.stand_ins import perturbed_networks
 from harness.tools.stand_ins.perturbed_networks import Training
 from record_frames import record_frame
+from scipy.special import logit, softmax
 
 from harness import BadInputError, load_estimator, load_problem
 from harness.configure.compose import compose
@@ -109,6 +111,20 @@ def test_the_slope_is_that_of_the_loss(h):
     ) / (2 * step)
     np.testing.assert_allclose(perturbed_networks.slope(z, y, u, h), numeric, rtol=1e-4, atol=1e-7)
     assert np.abs(numeric).max() > 0.2
+
+
+def test_the_slopes_of_classes_are_those_of_the_sum_of_their_losses():
+    rng, step, h = np.random.default_rng(4), 1e-6, 2.0**-4
+    z, u, y = rng.normal(0, 3, (6, 4)), rng.uniform(0.02, 0.98, (6, 4)), rng.integers(0, 4, 6)
+
+    def loss(logits):
+        p = softmax(logits, axis=1)
+        return perturbed_networks.loss(logit(p), y[:, None] == np.arange(4), u, h).sum(axis=1)
+
+    numeric = [(loss(z + step * e) - loss(z - step * e)) / (2 * step) for e in np.eye(4)]
+    slopes = perturbed_networks.class_slopes(z, y, u, h)
+    np.testing.assert_allclose(slopes, np.transpose(numeric), rtol=1e-4, atol=1e-7)
+    assert np.abs(slopes).max() > 0.2
 
 
 def test_the_slope_is_finite_where_scores_are_0_and_1():
@@ -279,3 +295,20 @@ def test_a_family_without_its_files_is_skipped_with_the_reason(monkeypatch, tmp_
         "there is no repository no_such_folder" in reason for reason in planned.skips.values()
     )
     assert set(planned.skips) == {c.key for c in planned.cells}
+
+
+def test_the_item_of_retrained_networks_compares_with_the_plain_one():
+    plain, aware = "cifar10_trained/net_epochs1_seed0", "cifar10_trained_aware/net_epochs1_seed0"
+    values = {}
+    for j, less in enumerate((0.01, 0.03)):
+        values |= {f"{plain}/test/class{j}": [0.9], f"{plain}/test/class{j}/h2^-6": [0.9 - less]}
+        values |= {f"{aware}_h2^-6/test/class{j}": [0.8]}
+        values |= {f"{aware}_h2^-6/test/class{j}/h2^-6": [0.9 - less / 2]}
+    curves = trained.curves(records(values)).set_index("aware")
+    assert curves.loc[False, "mean"] == pytest.approx(0.02)
+    assert curves.loc[True, "mean"] == pytest.approx(0.01)
+    assert curves["members"].tolist() == [2, 2]
+    settings = compose(["experiment=ciosek2026_perturbation_trained"])
+    ours = trained.reproduced(records(values), settings).set_index("row")
+    assert ours.loc["CIFAR, ViT, h = 2^-6", "value"] == pytest.approx(0.01)
+    assert ours["why"].notna().all()

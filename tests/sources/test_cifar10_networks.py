@@ -61,9 +61,10 @@ def test_images_keep_their_labels(images):
         np.testing.assert_allclose(grey, np.repeat(25 * part.y[:, None] / 255, 3, 1), atol=0.02)
 
 
-def test_an_interrupted_job_ends_with_the_same_network(images, monkeypatch):
+@pytest.mark.parametrize("width", [None, 2.0**-6])
+def test_an_interrupted_job_ends_with_the_same_network(images, monkeypatch, width):
     pytest.importorskip("torch")
-    network = made.Training(5, 2)
+    network = made.Training(5, 2, width)
     assert made.make([network], images / "whole") == 0
     train_epoch = made._train_epoch
 
@@ -100,3 +101,8 @@ def test_command(cli, monkeypatch, tmp_path):
     code, *_ = cli("data", "make", "cifar10_networks", "--seeds", "5,10", "--out", str(tmp_path))
     assert code == 0
     assert asked == [([made.Training(5, 10), made.Training(10, 10)], tmp_path, 1, "cpu")]
+    assert cli("data", "make", "cifar10_networks", "--width", "2^-6")[0] == 0
+    assert asked[1][0] == [made.Training(5, 10, 2.0**-6)]
+    assert asked[1][0][0].file == "preresnet20_epochs10_seed5_h2^-6.npz"
+    code, _, err = cli("data", "make", "cifar10_networks", "--width", "-1")
+    assert code == 2 and "--width is '-1'" in err

@@ -21,7 +21,12 @@ Any other number of epochs is a shortened schedule. Its learning rate rises line
 0.1 in the first 30 % of the steps, then falls linearly to 0. Two more differences from the paper
 remain: the images are JPEGs, and a CPU computes products in bfloat16.
 
-A file <network>_epochs<E>_seed<s>.npz holds:
+`--width` trains a network for ciosek2026, with scores perturbed by sech noise of this width in the
+loss. Every class against the others is a binary problem, and its score is the probability of the
+class. The loss of an image is the sum over the classes of the log-loss of the perturbed score
+(tools/stand_ins/perturbed_networks.py). Weights, batches and images are those of the plain network.
+
+A file <network>_epochs<E>_seed<s>.npz, or <network>_epochs<E>_seed<s>_h2^-6.npz, holds:
 
     val_logits, test_logits   float32 (5000, 10) and (10000, 10)
     val_labels, test_labels   int64
@@ -47,12 +52,13 @@ import numpy as np
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
+from harness.math.sech_noise import width_name
 
-from . import training
+from . import perturbed_networks, training
 from .training import TimeLeft, is_made
 
 RECIPE = 1  # raise this number when training or files change; older files are then computed again
-FOLDER = "cifar10_networks"
+FOLDER, PERTURBED_FOLDER = "cifar10_networks", "cifar10_perturbed_networks"
 IMAGES = Path("images", "cifar10_jpeg.npz")
 NETWORK = "preresnet20"
 PAPER_EPOCHS = 250
@@ -77,14 +83,16 @@ class Images(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """Seed and number of epochs of a network to train."""
+    """Seed and number of epochs of a network to train, and the width of the perturbation."""
 
     seed: int
     epochs: int
+    width: float | None = None
 
     @property
     def file(self) -> str:
-        return f"{NETWORK}_epochs{self.epochs}_seed{self.seed}.npz"
+        end = "" if self.width is None else f"_{width_name(self.width)}"
+        return f"{NETWORK}_epochs{self.epochs}_seed{self.seed}{end}.npz"
 
 
 def make(wanted: list[Training], out: Path, jobs: int = 1, device: str = "cpu") -> int:
@@ -96,7 +104,7 @@ def make(wanted: list[Training], out: Path, jobs: int = 1, device: str = "cpu") 
             f"cifar10_networks needs the file {IMAGES}; put it into the folder CALHARNESS_DATA."
         )
     checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-    origins = {network: digest(f"{RECIPE}|{astuple(network)}|{checksum}") for network in wanted}
+    origins = {network: _origin_digest(network, checksum) for network in wanted}
     todo = [network for network in wanted if not is_made(out / network.file, origins[network])]
     store = partial(_store, origins=origins, path=path, out=out, device=device)
     return training.make_all(
@@ -230,7 +238,7 @@ def _store(network, origins, path, out, device):
         with whole_file(checkpoint) as temporary:
             torch.save(state, temporary)
         print(
-            f"  seed {network.seed}, epoch {epoch + 1} of {network.epochs}: validation loss "
+            f"  {network.file}: epoch {epoch + 1} of {network.epochs}: validation loss "
             f"{history[-1][0]:.3f}, accuracy {history[-1][1]:.4f}; {remaining.after(1)}",
             file=sys.stderr,
             flush=True,
@@ -267,9 +275,9 @@ def _restored(checkpoint, origin, model, optimiser, device):
 
 def _train_epoch(model, optimiser, images, epoch, network, device):
     import torch
-    from torch.nn.functional import cross_entropy
 
     rng = np.random.default_rng([RECIPE, network.seed, epoch])
+    noise = np.random.default_rng([RECIPE, network.seed, epoch, 1])
     order = rng.permutation(len(images.y))
     model.train()
     for start in range(0, len(order), BATCH):
@@ -277,14 +285,29 @@ def _train_epoch(model, optimiser, images, epoch, network, device):
             group["lr"] = learning_rate(epoch + start / len(order), network.epochs)
         rows = order[start : start + BATCH]
         x = torch.from_numpy(augmented(images.x[rows], rng)).to(device)
-        y = torch.from_numpy(images.y[rows]).to(device)
         x = x.contiguous(memory_format=torch.channels_last)
         with torch.autocast(device, torch.bfloat16, enabled=device == "cpu"):
             outputs = model(x)
-        loss = cross_entropy(outputs.float(), y)
         optimiser.zero_grad()
-        loss.backward()
+        backward(outputs.float(), images.y[rows], network.width, noise)
         optimiser.step()
+
+
+def backward(outputs, y, width, rng):
+    """Add the derivatives of the mean loss of a batch to those of the weights.
+
+    The loss is the cross-entropy. With a width it is that of `perturbed_networks.class_slopes`,
+    and `rng` draws the perturbation.
+    """
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    if width is None:
+        cross_entropy(outputs, torch.from_numpy(y).to(outputs.device)).backward()
+        return
+    z = outputs.detach().cpu().numpy()
+    slopes = perturbed_networks.class_slopes(z, y, rng.random(z.shape), width) / len(y)
+    outputs.backward(torch.from_numpy(slopes.astype(np.float32)).to(outputs.device))
 
 
 def _logits(model, x, device):
@@ -298,6 +321,12 @@ def _logits(model, x, device):
             for start in range(0, len(x), 500)
         ]
     return np.concatenate(parts)
+
+
+def _origin_digest(network, checksum):
+    """Return a digest of everything that determines a network's file, also of its images."""
+    settings = tuple(value for value in astuple(network) if value is not None)
+    return digest(f"{RECIPE}|{settings}|{checksum}")
 
 
 def _loss_and_accuracy(logits, y):

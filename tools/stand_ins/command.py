@@ -13,6 +13,7 @@ import typer
 from harness.commands.base import SETTINGS, Command, integers, split
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
+from harness.math.sech_noise import checked_h, parse_width
 
 HELP = "Make stand-ins for data files that nobody can download."
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
@@ -99,6 +100,14 @@ def cifar10_networks(
     epochs: Annotated[
         int, typer.Option(min=1, help="Epochs; 250 follow the paper's schedule.")
     ] = 10,
+    width: Annotated[
+        str | None,
+        typer.Option(
+            metavar="H",
+            help="Train with scores perturbed by this width, such as 2^-6.",
+            show_default="no perturbation",
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="torch's name of it, cuda for a GPU.")] = "cpu",
     jobs: Jobs = 1,
     out: Out = None,
@@ -109,8 +118,9 @@ def cifar10_networks(
     """
     from harness.tools.stand_ins import cifar10_networks as networks
 
-    wanted = [networks.Training(seed, epochs) for seed in integers("--seeds", seeds)]
-    folder = out or CACHE / networks.FOLDER
+    h = None if width is None else _width(width)
+    wanted = [networks.Training(seed, epochs, h) for seed in integers("--seeds", seeds)]
+    folder = out or CACHE / (networks.FOLDER if h is None else networks.PERTURBED_FOLDER)
     return int(networks.make(wanted, folder.expanduser(), jobs, device))
 
 
@@ -207,6 +217,16 @@ def _table_folders(given: Sequence[Path] | None) -> list[Path]:
     data = os.environ.get("CALHARNESS_DATA")
     default = Path(data or "").expanduser() / "uci_csv"
     return [default] if data and default.is_dir() else []
+
+
+def _width(text: str) -> float:
+    """Parse a width of the perturbation, such as 2^-6 or 0.02."""
+    try:
+        return checked_h(parse_width(text))
+    except (ValueError, OverflowError, ZeroDivisionError):
+        raise BadInputError(
+            f"--width is {text!r}; a positive number is needed, such as 2^-6 or 0.02."
+        ) from None
 
 
 def _files(option: str, texts: Sequence[str], networks: Sequence[str]) -> dict[str, Path]:

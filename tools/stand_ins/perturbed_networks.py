@@ -33,12 +33,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
+from harness.math.notions import one_hot
 from harness.math.sech_noise import WIDTHS, path_derivative, perturbed, width_name
 
 from . import training
@@ -172,10 +173,27 @@ def slope(z: np.ndarray, y: np.ndarray, u: np.ndarray, h: float | None = None) -
     s0 = expit(z)
     if h is None:
         return s0 - y
+    return score_slope(s0, y, u, h) * s0 * (1.0 - s0)
+
+
+def score_slope(s0: np.ndarray, y: np.ndarray, u: np.ndarray, h: float) -> np.ndarray:
+    """Return the derivative of the perturbed log-loss with respect to the scores s0, any shape."""
     s = perturbed(s0, u, h)
     inside = np.clip(s, CLIP, 1.0 - CLIP)
     loss_slope = np.where(s == inside, (inside - y) / (inside * (1.0 - inside)), 0.0)
-    return loss_slope * path_derivative(s, s0, u, h) * s0 * (1.0 - s0)
+    return loss_slope * path_derivative(s, s0, u, h)
+
+
+def class_slopes(z: np.ndarray, y: np.ndarray, u: np.ndarray, h: float) -> np.ndarray:
+    """Return the derivatives (n, k) of the loss of each row with respect to its logits z (n, k).
+
+    The loss is the sum over the classes of the log-loss of the perturbed probability of the class,
+    against the event that the class is right. `y` (n,) are the labels, and `u` (n, k) the
+    probabilities that draw the perturbation of width `h`.
+    """
+    p = softmax(z.astype(np.float64), axis=1)
+    by_class = p * score_slope(p, one_hot(y, p.shape[1]), u, h)
+    return by_class - p * by_class.sum(axis=1, keepdims=True)
 
 
 def _store(network: Training, tables: dict[str, Rows], out: Path) -> str:
