@@ -1,4 +1,4 @@
-"""What the perturbation costs in the training of networks, as statistics of two claims.
+"""Statistics of two claims on what the perturbation costs in the training of networks.
 
 training_seconds.csv has the CPU seconds of pairs of trainings, with the perturbation in the loss
 and without. tools/training_seconds.py measured them.
