@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.common.wording import clean, format_count, format_number, format_percent
-from harness.judging import page
 from harness.judging.answers import QUESTIONS, Answers
 from harness.judging.notebook import ENDS, main_numbers
 from harness.judging.thresholds import Outcome
+from harness.judging.verdict import choose_verdict
 
 
 def text(judgement: Answers, outcomes: Sequence[Outcome] = ()) -> str:
@@ -24,7 +24,7 @@ def text(judgement: Answers, outcomes: Sequence[Outcome] = ()) -> str:
         Numbers with limits. The summary begins with a table of them.
     """
     data = judgement.data
-    verdict, _ = page.choose_headline(judgement)
+    verdict, _ = choose_verdict(judgement)
     about = f"{format_count(data.n, 'row')}, {data.k} classes"
     level = f"all statements at the {format_percent(judgement.level)} level"
     parts = [

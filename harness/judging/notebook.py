@@ -9,14 +9,12 @@ import matplotlib
 import pandas as pd
 
 from harness.common.wording import DASH, clean, format_number
-from harness.evaluation.reliability import Panel
 from harness.figures import reliability_plot
 from harness.figures.style import COLOURS
-from harness.judging import page, pictures
+from harness.judging import pictures
 from harness.judging.answers import Answers
 from harness.judging.as_json import numbers
-from harness.judging.findings import Where
-from harness.judging.where import overall_panel
+from harness.judging.verdict import choose_verdict
 
 ENDS = ("value", "low", "high")
 # Variables of the page's style sheet in the colours of the notebook, which may be light or dark.
@@ -49,28 +47,22 @@ def to_frame(judgement: Answers) -> pd.DataFrame:
 def draw(judgement: Answers) -> Any:
     """Draw the reliability diagram of all rows; return its matplotlib Axes."""
     with matplotlib.rc_context():
-        return reliability_plot.figure([_panel(judgement)]).axes[0]
+        return reliability_plot.figure([pictures.first_panel(judgement)]).axes[0]
 
 
 def html(judgement: Answers) -> str:
     """Return the verdict, the reliability diagram and the main numbers as HTML for a notebook."""
-    verdict, _ = page.choose_headline(judgement)
+    verdict, _ = choose_verdict(judgement)
     with matplotlib.rc_context():
-        picture = pictures.draw_overall(Where("", (_panel(judgement),), (), (), ()))
+        picture = pictures.draw_overall(judgement)
     parts = [f"<p><strong>{escaping.escape(verdict)}</strong></p>"]
     parts += [f"<p>{escaping.escape(clean(sentence))}</p>" for sentence in judgement.sentences]
-    if picture is not None:
-        words = escaping.escape(picture.words, quote=True)
-        image = f'role="img" aria-label="{words}" style="fill: currentColor"'
-        parts.append(f"<div {image}>{picture.svg}</div>")
+    words = escaping.escape(picture.words, quote=True)
+    image = f'role="img" aria-label="{words}" style="fill: currentColor"'
+    parts.append(f"<div {image}>{picture.svg}</div>")
     parts.append(main_numbers(judgement).rename(index=clean).rename_axis(None).to_html())
     style = f"max-width: 60em; {COLOUR_VARIABLES}"
     return f'<div class="calharness" style="{style}">{"".join(parts)}</div>'
-
-
-def _panel(judgement: Answers) -> Panel:
-    where = judgement.where
-    return where.panels[0] if where and where.panels else overall_panel(judgement.data)
 
 
 def main_numbers(judgement: Answers) -> pd.DataFrame:

@@ -7,9 +7,8 @@ from pathlib import Path
 from harness.common.version import VERSION
 from harness.common.wording import shorten_middle
 from harness.errors import BadInputError
-from harness.judging import pictures
+from harness.judging import pictures, verdict
 from harness.judging.answers import QUESTIONS, Answers
-from harness.judging.findings import ClassFinding, GroupFinding
 from harness.pages.templating import environment
 
 MARK = '<meta name="generator" content="calharness judge">'
@@ -20,44 +19,23 @@ def html(judgement: Answers) -> str:
 
     The same judgement gives the same bytes: the page names no date, machine or folder.
     """
-    headline, tone = choose_headline(judgement)
     template = environment().get_template("judge.html.j2")
+    models = [judgement, *judgement.others]
     page: str = template.render(
         title=f"Judgement of {shorten_middle(judgement.data.name, 60)}",
         j=judgement,
         data=judgement.data,
         mark=MARK,
         version=VERSION,
-        headline=headline,
-        tone=tone,
+        comparison=verdict.compare_models(judgement),
+        models=[
+            (model, *verdict.choose_verdict(model), verdict.key_numbers(model)) for model in models
+        ],
+        diagrams=[pictures.draw_overall(model, f"model{i}") for i, model in enumerate(models)],
         questions=QUESTIONS,
         drawn=pictures.draw(judgement),
     )
     return page
-
-
-def choose_headline(judgement: Answers) -> tuple[str, str]:
-    """Return the headline of the page and its tone: bad, good or open.
-
-    The headline answers the first question in a few words. If the tests find
-    nothing, it still mentions that a class or a group stands out, or that recalibration improves
-    the scores. "No miscalibration
-    was found" does not contradict the intervals on the page: `howfar.errors` extends them to 0 if
-    the test does not reject.
-    """
-    answer, where, gains = judgement.calibrated, judgement.where, judgement.gains
-    if answer is None or answer.rejected is None:
-        return "It cannot be tested whether the predictions are calibrated", "open"
-    if answer.rejected:
-        return "Not calibrated", "bad"
-    findings: list[ClassFinding | GroupFinding] = []
-    if where is not None:
-        findings = [*where.classes, *where.groups]
-    if any(finding.stands_out for finding in findings):
-        return "The tests found no miscalibration, but a class or a group stands out", "open"
-    if gains is not None and gains.best is not None:
-        return "The tests found no miscalibration, but recalibration improves the scores", "open"
-    return "No miscalibration was found", "good"
 
 
 def refuse_other_files(path: str | Path, mark: str = MARK, kind: str = "page") -> None:

@@ -35,6 +35,7 @@ from harness.judging.findings import (
     Versus,
     Where,
 )
+from harness.judging.where import overall_panel
 from harness.judging.words import format_with_level
 
 # Width in inches. A font of 8 points has 8 pixels in a window of 390 pixels, and 15 in a wide one.
@@ -82,7 +83,6 @@ def draw(judgement: Answers) -> dict[str, Picture | None]:
     where, how_far = judgement.where, judgement.how_far
     gains, versus = judgement.gains, judgement.versus
     return {
-        "overall": draw_overall(where) if where else None,
         "classes": draw_classes(where) if where else None,
         "groups": draw_groups(where) if where else None,
         "errors": draw_errors(how_far) if how_far else None,
@@ -94,11 +94,12 @@ def draw(judgement: Answers) -> dict[str, Picture | None]:
 # Reliability diagrams
 
 
-def draw_overall(answer: Where) -> Picture | None:
-    """Draw the reliability diagram of all rows, with its band and the histogram of the scores."""
-    if not answer.panels:
-        return None
-    panel = _clean_names(answer.panels[0])
+def draw_overall(judgement: Answers, name: str = "overall") -> Picture:
+    """Draw the reliability diagram of all rows, with its band and the histogram of the scores.
+
+    `name` is part of the ids in the SVG, which must differ on a page.
+    """
+    panel = _clean_names(first_panel(judgement))
     curve, band = panel.curve, panel.band
     words = (
         f"Reliability diagram of {curve.n:,} rows: {panel.event} against {panel.score}, with the "
@@ -113,8 +114,15 @@ def draw_overall(answer: Where) -> Picture | None:
             f" At {100 * outside:.0f} % of the scores the curve is outside the "
             f"{format_percent(band.level)} band of calibrated predictions."
         )
-    figure = _draw_diagrams([panel], 1, (3.55, 4.5))
-    return Picture(_svg(figure, "overall"), f"{words} Below is a histogram of the scores.")
+    figure = _draw_diagrams([panel], 1, (3.55, 4.4))
+    figure.axes[0].set_title("")  # the parts of the Brier score are in a table
+    return Picture(_svg(figure, name), f"{words} Below is a histogram of the scores.")
+
+
+def first_panel(judgement: Answers) -> Panel:
+    """Return the reliability diagram of all rows."""
+    where = judgement.where
+    return where.panels[0] if where and where.panels else overall_panel(judgement.data)
 
 
 def draw_classes(answer: Where) -> Picture | None:
