@@ -115,13 +115,12 @@ def _direction_of_slope(slope: Interval | None) -> int:
 
 def _find_outlier(judgement: Answers) -> str | None:
     """Return the name of the first class or group that stands out; None if there is none."""
-    where = judgement.where
     findings: list[ClassFinding | GroupFinding] = []
-    if where is not None:
-        findings = [finding for finding in (*where.classes, *where.groups) if finding.stands_out]
-    if not findings:
+    if judgement.where is not None:
+        findings = [*judgement.where.classes, *judgement.where.groups]
+    worst = next((finding for finding in findings if finding.stands_out), None)
+    if worst is None:
         return None
-    worst = findings[0]
     if isinstance(worst, ClassFinding):
         return f"class {shorten_middle(worst.name, 30)}"
     return f"{shorten_middle(worst.column, 20)} = {shorten_middle(worst.value, 20)}"
