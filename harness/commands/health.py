@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.commands.experiment import Experiment
 from harness.commands.health_parts import Line, examine_parts, read_run, unfinished_files
 from harness.common import buckets
+from harness.common.reading import refuse_special
 from harness.common.tables import text_table
 from harness.common.wording import format_count
 from harness.errors import BadInputError
@@ -117,7 +118,9 @@ def _repair(out: Path) -> list[str]:
         reason = parts.broken_reason(path)
         if reason:
             broken.append((f"records/{path.name}", reason))
-    notes = []
+    notes: list[str] = []
+    notes_file = out / "broken" / "NOTES.txt"
+    refuse_special(notes_file)
     for name, reason in broken:
         target = out / "broken" / name.replace("/", "-")
         target.parent.mkdir(exist_ok=True)
@@ -127,7 +130,7 @@ def _repair(out: Path) -> list[str]:
             continue
         short = reason.removeprefix(f"{buckets.location(out)}/{name} ").partition(";")[0]
         notes.append(f"{buckets.location(out)}/{name} to {target}: {short}")
-        with open(out / "broken" / "NOTES.txt", "a") as file:
+        with open(notes_file, "a") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {notes[-1]}\n")
     return notes
 

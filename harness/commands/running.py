@@ -17,13 +17,17 @@ from harness.commands import drawing, file_diagrams, multirun, profile, summary
 from harness.commands.base import short_path
 from harness.commands.experiment import Experiment
 from harness.common.paths import CONF
-from harness.common.writing import without_formulas
+from harness.common.writing import whole_file, without_formulas
 from harness.configure import compose as composing
 from harness.configure import flags, hydra_source
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.execute import processes
 from harness.execute.run import RunInterruptedError
+
+
+class _WrongJobError(BaseException):
+    """Carrier of an error out of a job of Hydra, which prints a line of its own on an Exception."""
 
 
 def run(request: Settings | list[str]) -> int:
@@ -56,8 +60,8 @@ def _run_settings(settings: Settings) -> int:
     if settings.profile:
         table = profile.table(experiment.records(), began)
         path = experiment.folder / f"{experiment.stem}_profile.csv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        without_formulas(table).to_csv(path, index=False)
+        with whole_file(path) as temporary:
+            without_formulas(table).to_csv(temporary, index=False)
         print(f"\n{profile.text(table)}\n  {'profile':<14}{short_path(path)}")
     return status
 
@@ -101,8 +105,7 @@ def _run_hydra(arguments: list[str]) -> int:
     composing.check_hydra_choices(constant, given.overrides)
     statuses = [0]
 
-    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
-    def job(cfg: Any) -> float | None:
+    def run_job(cfg: Any) -> float | None:
         config = HydraConfig.get()
         plain = composing.plain(cfg, config.runtime.choices.get("experiment"))
         settings = composing.check_composed(plain, given.overrides)
@@ -110,6 +113,15 @@ def _run_hydra(arguments: list[str]) -> int:
             return _run_job(settings, list(config.overrides.task), config.job.num)
         statuses.append(_run_settings(settings))
         return None
+
+    @hydra.main(config_path=str(CONF), config_name="config", version_base="1.3")
+    def job(cfg: Any) -> float | None:
+        try:
+            return run_job(cfg)
+        except BadInputError as error:
+            if given.multirun and not multirun.current:  # a launcher's process, which reports it
+                raise
+            raise _WrongJobError(error) from None
 
     sys.argv = [sys.argv[0], *composing.free_paths(arguments)]
     logging.getLogger("hydra").setLevel(logging.WARNING)  # each job prints its own summary
@@ -120,6 +132,8 @@ def _run_hydra(arguments: list[str]) -> int:
         if multirun.current:
             return multirun.current.draw(summary.finish_recorded)
         return max(statuses)
+    except _WrongJobError as wrong:
+        raise wrong.args[0] from None
     finally:
         multirun.current = None
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from pyarrow import fs
 
-from harness.common import writing
+from harness.common import reading, writing
 from harness.common.escaping import escape
 from harness.errors import BadInputError
 
@@ -81,7 +81,7 @@ def location(out: Path) -> str:
 def bucket_address(out: Path) -> str | None:
     """Return the address of the bucket that a folder stands for, or None for a plain folder."""
     try:
-        return (Path(out) / ".store").read_text()
+        return reading.read_text(Path(out) / ".store")
     except (FileNotFoundError, NotADirectoryError):
         return None
 
@@ -105,7 +105,7 @@ def read(out: Path, name: str) -> bytes:
     """Return the content of the file `name`. Raise FileNotFoundError if it does not exist."""
     address = bucket_address(out)
     if address is None:
-        return (Path(out) / name).read_bytes()
+        return reading.read_bytes(Path(out) / name)
     files, base = _file_system(address)
     with _reading(address), files.open_input_stream(f"{base}/{name}") as stream:
         content: bytes = stream.read()

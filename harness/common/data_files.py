@@ -6,6 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from harness.common.reading import open_file, refuse_special
 from harness.errors import BadInputError
 
 # A folder with these two files (logits and labels) counts as one data file.
@@ -22,12 +23,14 @@ def find(path: str) -> Path:
     Raises
     ------
     BadInputError
-        If neither place has such a file.
+        If neither place has such a file, or if it is a device, a pipe or a socket.
     """
     given = Path(path).expanduser()
     data = os.environ.get("CALHARNESS_DATA")
     candidates = [given] + ([Path(data) / given] if data and not given.is_absolute() else [])
     for candidate in candidates:
+        for file in members(candidate):
+            refuse_special(file)
         if all(file.is_file() for file in members(candidate)):
             return candidate.resolve()
     second_place = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
@@ -61,5 +64,5 @@ def sha256(path: str | Path) -> str:
     """
     if Path(path).is_dir():
         return hashlib.sha256("\n".join(map(sha256, members(path))).encode()).hexdigest()
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.common.reading import refuse_special
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
@@ -31,8 +32,9 @@ def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path for the block to write to, then move that file to `path`.
 
     If the block raises an error, `path` stays as it was. Messages of system errors name `path`,
-    not the temporary path.
+    not the temporary path. A device, a pipe or a socket is not replaced, but raises BadInputError.
     """
+    refuse_special(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{uuid.uuid4().hex}{path.suffix}")
     try:

@@ -22,6 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from harness.common import buckets
 from harness.common.paths import CHECKOUT, CONF
+from harness.common.reading import refuse_special
 from harness.configure import catalogue, hydra_source, messages, record_sources, trust
 from harness.configure.catalogue import setting_names
 from harness.configure.options import GROUPS, find_config_dir, ids
@@ -61,6 +62,7 @@ def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> d
     `typed` are all words of the command line. By default, they are the overrides.
     """
     hydra_source.register()
+    _refuse_special_files(overrides)
     with (
         hydra_mistakes(overrides),
         _suspend_hydra_job(),
@@ -92,6 +94,18 @@ def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
     ]
     if choices:
         compose_unchecked([*overrides, *choices], typed)
+
+
+def _refuse_special_files(overrides: list[str]) -> None:
+    """Raise BadInputError if a user's folder of configuration contains a device or a pipe.
+
+    Hydra would read such a file without end, or wait for ever.
+    """
+    for text in [*overrides, *search_path(overrides)]:
+        if text.startswith("hydra.searchpath="):
+            for folder in re.findall(r"file://([^'\",\]]+)", text):
+                for file in sorted(Path(folder).rglob("*.yaml")):
+                    refuse_special(file)
 
 
 @contextlib.contextmanager

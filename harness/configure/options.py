@@ -49,6 +49,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from harness.common.paths import CONF, PACKS
+from harness.common.reading import read_text
 from harness.errors import BadInputError
 
 GROUPS = ("problem", "estimator", "experiment")
@@ -80,7 +81,7 @@ _Loader.add_implicit_resolver(
 
 def read(path: Path) -> Any:
     """Return the content of a YAML file."""
-    return yaml.load(path.read_text(encoding="utf-8"), _Loader)
+    return yaml.load(read_text(path), _Loader)
 
 
 @functools.cache
@@ -190,7 +191,7 @@ def option(group: str, name: str, config_dir: str | None = None) -> Option:
     if name in table_options(group):
         return table_options(group)[name]
     path = {**users_files(group, config_dir), **_files(group)}[name]
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path)
     if group == "experiment":
         return Option(_experiment(path), _leading_comment(text), {}, path)
     comments = re.findall(r"^  (\w+):.*? # (.+)$", text, flags=re.M)
@@ -233,7 +234,7 @@ def text(group: str, name: str) -> str:
     """Return the definition of an id as YAML: its file, or the entry that a table defines."""
     chosen = option(group, name)
     if name not in table_options(group):
-        return chosen.file.read_text(encoding="utf-8").rstrip()
+        return read_text(chosen.file).rstrip()
     about = f": {chosen.about}" if chosen.about else ""
     lines = [f"# defined by conf/{chosen.file.relative_to(CONF)}{about}", f"{name}:"]
     # JSON copies shared objects, so that YAML writes them in full instead of as anchors.

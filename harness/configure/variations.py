@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.common.reading import read_text
 from harness.common.seeds import digest
 from harness.common.writing import write_json
 from harness.configure import sweeps
@@ -178,7 +179,7 @@ def move_other_aside(folder: Path, stem: str, content: dict[str, Any]) -> Path |
 def read_description(folder: Path, stem: str) -> dict[str, Any] | None:
     """Return the content of <stem>.json in a folder of results, or None if it cannot be read."""
     try:
-        content: dict[str, Any] = json.loads((folder / f"{stem}.json").read_text())
+        content: dict[str, Any] = json.loads(read_text(folder / f"{stem}.json"))
         return content
     except (OSError, ValueError):
         return None

@@ -20,6 +20,8 @@ from harness.math.notions import checked, numeric, reduce
 from harness.problems.predictions import Predictions
 from harness.sources import files
 
+MOST_CLASSES = 1000  # the tests of vectors need matrices with a row and a column per class
+
 
 def from_arrays(
     p: ArrayLike,
@@ -69,6 +71,11 @@ def from_arrays(
         )
     p = np.column_stack([1.0 - p, p]) if p.ndim == 1 else p
     k = p.shape[1]
+    if k > MOST_CLASSES:
+        raise BadInputError(
+            f"p has {k:,} classes; at most {MOST_CLASSES:,} are judged, so pass the confidences of "
+            "the predicted labels instead (confidences=True, for a file top_label=true)."
+        )
     default_names = ("wrong", "right") if confidences else tuple(map(str, range(k)))
     columns = "confidences of predictions" if confidences else f"{k} classes"
     return Judged(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from harness.common.reading import open_file
 from harness.common.version import VERSION
 from harness.common.wording import shorten_middle
 from harness.errors import BadInputError
@@ -39,14 +40,18 @@ def html(judgement: Answers) -> str:
 
 
 def refuse_other_files(path: str | Path, mark: str = MARK, kind: str = "page") -> None:
-    """Raise BadInputError if `path` is a folder, or a file that `judge` did not write.
+    """Raise BadInputError if `path` is no file, or a file that `judge` did not write.
 
     A file of the given kind contains `mark` near its beginning.
     """
     path = Path(path)
     if path.is_dir():
         raise BadInputError(f"{path} is a folder; pass the path of a file.")
-    if path.exists() and mark not in path.read_bytes()[:2000].decode("utf-8", "replace"):
+    if not path.exists():
+        return
+    with open_file(path) as file:
+        beginning = file.read(2000).decode("utf-8", "replace")
+    if mark not in beginning:
         raise BadInputError(
             f"{path} exists and is not the {kind} of an earlier judgement, so it is not "
             "overwritten; choose another file name."

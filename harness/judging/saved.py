@@ -32,6 +32,7 @@ from scipy.special import expit
 from harness.calibrators.logits import centred_logits, floored_log, log_odds
 from harness.calibrators.newton import normalised
 from harness.calibrators.scaling import smoothed
+from harness.common.reading import read_text
 from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.math import columns
@@ -195,7 +196,9 @@ def load(path: str | Path) -> FittedMap:
         If the file does not exist, is not a map, has another version, or is damaged.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(read_text(path))
+    except BadInputError:
+        raise
     except OSError as error:
         raise BadInputError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError):

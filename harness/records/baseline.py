@@ -26,6 +26,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from harness.common.paths import BASELINE, CHECKOUT
+from harness.common.reading import read_text
 from harness.common.version import VERSION
 from harness.common.writing import write_json
 from harness.configure.compose import compose
@@ -258,7 +259,7 @@ def _add_remedy(where: Path) -> Iterator[None]:
 def _read_description(where: Path) -> dict[str, Any]:
     """Return the content of baseline.json. Raise BadInputError if it is absent or broken."""
     try:
-        content: dict[str, Any] = json.loads((where / "baseline.json").read_text())
+        content: dict[str, Any] = json.loads(read_text(where / "baseline.json"))
         if isinstance(content["classes"], Mapping) and isinstance(content["families"], Mapping):
             return content
     except (OSError, ValueError, KeyError, TypeError):

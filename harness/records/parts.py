@@ -26,8 +26,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from harness.common import buckets
+from harness.common import buckets, parquet
 from harness.common.escaping import escape
+from harness.common.reading import open_file, special_kind
 from harness.errors import BadInputError, system_sentence
 from harness.plan.cells import Cell
 from harness.plan.components import Component
@@ -130,30 +131,50 @@ def broken_reason(path: Path) -> str | None:
 @functools.cache
 def _broken_reason(path: Path, modified: int, size: int) -> str | None:
     digest = re.fullmatch(r"part-[0-9a-f]{16}-([0-9a-f]{16})\.parquet", path.name)
-    if digest and path.is_file():
-        return None if _digest(path) == digest[1] else "its bytes are not those that were written"
-    return _content_reason(path)
+    if not path.is_file():
+        return f"it is {special_kind(path) or 'a folder'}, not a file"
+    if digest and _digest(path) != digest[1]:
+        return "its bytes are not those that were written"
+    try:
+        if not digest:
+            return _content_reason(path)
+        _check_size(path)
+        return None
+    except BadInputError as error:
+        return f"it {str(error).removeprefix(f'{path} ').partition(';')[0]}"
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
 
 
 def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
 
 
+def _check_size(path: Path) -> None:
+    """Raise BadInputError if the texts of a part unpack to far more than the size of the part."""
+    if not parquet.is_small(path):
+        names = {name for name, kind in COLUMNS.items() if kind == "str"}
+        texts = [name for name in pq.read_schema(path).names if FORMER.get(name, name) in names]
+        for _ in parquet.read_batches(path, texts):
+            pass
+
+
 def _content_reason(path: Path) -> str | None:
-    """Return the reason why the content of a file cannot be that of a part, or None."""
-    if not path.is_file():
-        return "it is not a file"
-    try:
-        with pq.ParquetFile(path) as file:
-            names = [FORMER.get(name, name) for name in file.schema_arrow.names]
-            if missing := [name for name in COLUMNS if name not in (*names, *LATER)]:
-                return f"columns {', '.join(missing)} are missing"
-            groups = (file.read_row_group(group) for group in range(file.num_row_groups))
-            reasons = (_rows_reason(rows.rename_columns(names)) for rows in groups)
-            return next(filter(None, reasons), None)
-    except Exception as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+    """Return the reason why the content of a file cannot be that of a part, or None.
+
+    Raise an error if the file cannot be read, or if it unpacks to far more than its size.
+    """
+    stored = pq.read_schema(path).names
+    names = {name: FORMER.get(name, name) for name in stored}
+    if missing := [name for name in COLUMNS if name not in (*names.values(), *LATER)]:
+        return f"columns {', '.join(missing)} are missing"
+    known = [name for name in stored if names[name] in COLUMNS]
+    for batch in parquet.read_batches(path, known):
+        renamed = [names[name] for name in batch.schema.names]
+        if reason := _rows_reason(pa.Table.from_batches([batch]).rename_columns(renamed)):
+            return reason
+    return None
 
 
 def _rows_reason(rows: pa.Table) -> str | None:

@@ -6,6 +6,7 @@ cell, with the status and the time of the attempt that counts.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from harness.common import buckets
+from harness.common.reading import refuse_special
 from harness.errors import BadInputError
 from harness.records import parts
 from harness.records.schema import COLUMNS, FORMER, TRUTHS, dtype
@@ -99,7 +101,7 @@ def read(
             with _connect(files, where, keys) as connection:
                 return use(connection)
         except (duckdb.Error, OSError, BadInputError) as error:
-            gone = any(not file.is_file() for file in files)
+            gone = not all(map(os.path.lexists, files))
             if gone and not isinstance(source, list) and time.monotonic() < deadline:
                 continue
             if not isinstance(error, BadInputError):
@@ -249,6 +251,7 @@ def load_records(
         If there is no such path or column, or if a part cannot be read.
     """
     path = buckets.resolve_bucket(str(path)) if buckets.is_address(path) else Path(path)
+    refuse_special(path)
     if not path.exists():
         raise BadInputError(
             f"path is {path}, which does not exist; give a results folder or a Parquet file of "

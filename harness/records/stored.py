@@ -37,6 +37,7 @@ import pyarrow.parquet as pq
 
 from harness.common import buckets
 from harness.common.escaping import escape
+from harness.common.reading import refuse_special
 from harness.common.seeds import digest
 from harness.common.version import VERSION
 from harness.common.writing import stated_error, whole_file
@@ -168,6 +169,7 @@ def metadata(path: Path) -> dict[str, Any]:
     BadInputError
         If the file does not contain stored records.
     """
+    refuse_special(path)
     try:
         packed = pq.read_metadata(path).metadata[b"calharness"]
         content: dict[str, Any] = json.loads(zlib.decompress(base64.b85decode(packed)))

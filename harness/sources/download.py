@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.common.escaping import escape
+from harness.common.reading import refuse_special
+from harness.errors import BadInputError
 
 BLOCK_BYTES = 1 << 20
 LARGEST = 1 << 36  # largest accepted number of bytes if the size of the file is unknown
@@ -37,7 +39,8 @@ def download(
     note : callable
         Called after every block with the number of bytes received so far.
     size : int, optional
-        Size of the file in bytes, None if unknown. A longer answer is refused.
+        Size of the file in bytes, None if unknown. A longer answer is refused. An answer that ends
+        earlier is incomplete.
 
     Returns
     -------
@@ -50,11 +53,16 @@ def download(
     OSError
         In these cases:
 
-        * The server does not answer, or sends less than it announced. The data so far are kept for
-          the next attempt.
+        * The server does not answer, or sends less than it announced or than `size`. The data so
+          far are kept for the next attempt.
         * The answer is longer than `size`, or the server redirects from https to another protocol.
           The partial file is then not used.
+    BadInputError
+        If `partial` is a symbolic link, a device, a pipe or a socket.
     """
+    if partial.is_symlink():
+        raise BadInputError(f"{partial} is a symbolic link, which no download follows; remove it.")
+    refuse_special(partial)
     start = partial.stat().st_size if partial.is_file() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     redirects = _Redirects()
@@ -77,7 +85,7 @@ def download(
             start = 0
         length = answer.headers.get("Content-Length")
         is_length = length is not None and re.fullmatch(r"\d{1,15}", length)
-        expected = start + int(length) if is_length else None
+        expected = start + int(length) if is_length else size
         try:
             while start <= most and (block := answer.read(BLOCK_BYTES)):
                 file.write(block[: most + 1 - start])

@@ -11,6 +11,7 @@ import gzip
 import io
 import re
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,17 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from harness.common import parquet
+from harness.common.data_files import members
+from harness.common.parquet import SAFE_BYTES
+from harness.common.reading import refuse_special
 from harness.errors import BadInputError
 from harness.sources import forms, pickles
 from harness.sources import logits as published
 from harness.sources.forms.terms import Arrays
 
-SAFE_BYTES = 1 << 28  # every file may unpack to this many bytes
+MOST_COLUMNS = 25_000  # of a table; reading them takes some seconds
+LINE_BYTES = 1 << 24  # largest length of a line of text
 RATIO = 100  # a file may unpack to more bytes, up to this many times its size
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
@@ -66,6 +72,7 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content
         If the file cannot be used. The message says what to change.
     """
     path = Path(path)
+    refuse_special(path)
     if not path.is_dir() and path.stat().st_size == 0:
         raise BadInputError(f"{path} is an empty file; probabilities and labels are needed.")
     named, notes = _named_arrays(path, split)
@@ -86,6 +93,8 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
 
     `split` chooses the part ("test" or "validation") of a file that has two parts.
     """
+    for file in members(path):
+        refuse_special(file)
     kind = "" if path.is_dir() else _kind(path)
     if kind in PICKLES:
         return pickles.read_parts(path)[split], []
@@ -170,11 +179,9 @@ def _npz(path: Path) -> Arrays:
 
 
 def _parquet(path: Path) -> Arrays:
-    # Do not call metadata.row_group(i).column(j): with a damaged file it ends the process.
     """Return the columns of a parquet file by name."""
-    metadata = pq.read_metadata(path)
-    _refuse_bomb(path, 8 * metadata.num_rows * metadata.num_columns, 10 * RATIO)
-    return _columns(pd.read_parquet(path), path)
+    _refuse_width(path, len(pq.read_schema(path).names))
+    return _columns(parquet.read_table(path).to_pandas(), path)
 
 
 def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
@@ -182,8 +189,7 @@ def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
 
     The first line must name the columns. Numbers are read to the last bit.
     """
-    if kind.endswith(".gz"):
-        _refuse_bomb(path, _unpacked_bytes(path))
+    _scan_text(path, kind)
     with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as file:
         lines = io.TextIOWrapper(file, encoding="utf-8-sig")
         header = next((line for line in lines if line.strip()), "")
@@ -218,6 +224,7 @@ def _check_header(header: str, separator: str, path: Path) -> None:
     """Raise BadInputError unless `header`, the first line, names at least two columns."""
     names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
     names = [name.strip() for name in names]
+    _refuse_width(path, len(names))
     start = repr(header.strip()[:60])
     if len(names) < 2 and not re.search(r"\s", header.strip()):
         raise BadInputError(
@@ -228,7 +235,8 @@ def _check_header(header: str, separator: str, path: Path) -> None:
         raise BadInputError(
             f"{path} has one column, {start}; separate columns by commas, semicolons or tabs."
         )
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
+    counts = Counter(names)
+    if twice := next((name for name in names if name and counts[name] > 1), None):
         raise BadInputError(
             f"{path} names two columns {twice!r}; give each column a different name."
         )
@@ -259,27 +267,46 @@ def _has_decimal_commas(column: pd.Series) -> bool:
 # Compressed files that unpack to much more than their size
 
 
-def _refuse_bomb(path: Path, unpacked: int, ratio: int = RATIO) -> None:
-    """Raise BadInputError if a file would unpack to more than `ratio` times its size.
+def _refuse_bomb(path: Path, unpacked: int) -> None:
+    """Raise BadInputError if a file would unpack to more than 100 times its size.
 
     `unpacked` is the number of bytes after unpacking. Files that unpack to at most 256 MB are
     accepted. The check writes nothing to disk.
     """
-    if unpacked > max(SAFE_BYTES, ratio * path.stat().st_size):
+    if unpacked > max(SAFE_BYTES, RATIO * path.stat().st_size):
         raise BadInputError(
-            f"{path} would unpack to {unpacked:,} bytes, more than {ratio} times its size; write "
-            "it again without compression."
+            f"{path} would unpack to at least {unpacked:,} bytes, more than {RATIO} times its "
+            "size; write it again without compression."
         )
 
 
-def _unpacked_bytes(path: Path) -> int:
-    """Return the number of bytes in a .gz file, counted until it exceeds the limit."""
-    size = path.stat().st_size
-    count = 0
-    with gzip.open(path) as file:
-        while (block := file.read(1 << 20)) and count <= max(SAFE_BYTES, RATIO * size):
-            count += len(block)
-    return count
+def _scan_text(path: Path, kind: str) -> None:
+    """Raise BadInputError if a text file has a very long line, or is a .gz file that is a bomb.
+
+    A line may have 16 MiB. Longer ones take minutes.
+    """
+    unpacked = line = 0
+    with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            unpacked += len(block)
+            if kind.endswith(".gz"):
+                _refuse_bomb(path, unpacked)
+            first = len(re.split(rb"[\r\n]", block, maxsplit=1)[0])
+            if line + first > LINE_BYTES:
+                raise BadInputError(
+                    f"{path} has a line of more than {LINE_BYTES:,} bytes; write one line per row."
+                )
+            last = max(block.rfind(b"\n"), block.rfind(b"\r"))
+            line = line + len(block) if last < 0 else len(block) - last - 1
+
+
+def _refuse_width(path: Path, count: int) -> None:
+    """Raise BadInputError if a table has more than 25,000 columns."""
+    if count > MOST_COLUMNS:
+        raise BadInputError(
+            f"{path} has {count:,} columns; at most {MOST_COLUMNS:,} are read, so write the "
+            "probabilities as one array to an .npz file."
+        )
 
 
 # Data frames
@@ -289,10 +316,7 @@ def _columns(frame: pd.DataFrame, path: Path) -> Arrays:
     """Return the columns of a data frame as arrays by name; a column of lists becomes a matrix."""
     if len(frame) == 0:
         raise BadInputError(f"{path} holds no rows; at least one sample is needed.")
-    return {
-        str(name).strip(): _array(frame.iloc[:, position], str(name), path)
-        for position, name in enumerate(frame.columns)
-    }
+    return {str(name).strip(): _array(column, str(name), path) for name, column in frame.items()}
 
 
 def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.common.data_files import FOLDER_FILES
+from harness.common.reading import open_file, read_bytes
 from harness.errors import BadInputError
 
 LARGEST = 1 << 30  # most bytes of a pickle or safetensors file, which is read as a whole
@@ -99,7 +100,8 @@ def read_folder(path: str | Path) -> Arrays:
     arrays = {}
     for name, file in zip(("logits", "labels"), FOLDER_FILES):
         try:
-            arrays[name] = np.load(Path(path) / file, allow_pickle=False)
+            with open_file(Path(path) / file) as content:
+                arrays[name] = np.load(content, allow_pickle=False)
         except Exception as error:
             message = str(error).partition("\n")[0].rstrip(".")
             raise BadInputError(
@@ -114,4 +116,4 @@ def read_whole(path: Path) -> bytes:
     size = path.stat().st_size
     if size > LARGEST:
         raise BadInputError(f"{path} has {size:,} bytes; at most {LARGEST:,} are read.")
-    return path.read_bytes()
+    return read_bytes(path)

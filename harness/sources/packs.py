@@ -16,6 +16,7 @@ import yaml
 from harness.common.data_files import FOLDER_FILES, sha256
 from harness.common.escaping import unescaped
 from harness.common.paths import EXPERIMENTS, PACKS
+from harness.common.reading import read_text, refuse_special
 from harness.errors import BadInputError, system_sentence
 from harness.sources.download import download, failure_text
 
@@ -113,7 +114,7 @@ def _read_packs(listing: Path, modified: int) -> dict[str, Pack]:
     `modified` is the time of its last change, which is part of the cache key.
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    entries = yaml.load(listing.read_text(), loader) or {}
+    entries = yaml.load(read_text(listing), loader) or {}
     return {
         name: Pack(name, **{**entry, "urls": tuple(entry.get("urls", ()))})
         for name, entry in entries.items()
@@ -192,6 +193,7 @@ def fetch(pack: Pack, base: Path) -> Path:
         If the download fails, or if a different file has this path.
     """
     path = pack.path_below(base)
+    refuse_special(path)
     if path.is_file():
         if pack.sha256 is None or sha256(path) == pack.sha256:
             return path

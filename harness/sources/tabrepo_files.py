@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.common.reading import refuse_special
 from harness.errors import BadInputError
 
 PARTS = ("val", "test")
@@ -39,6 +40,7 @@ def _cached(read: Callable[[Path], T]) -> Callable[[Path], T]:
 
 def file_stamp(path: Path) -> tuple[int, int]:
     """Return the time of change and the size of a file; BadInputError if it is absent."""
+    refuse_special(path)
     try:
         status = os.stat(path)
     except OSError:

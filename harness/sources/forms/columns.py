@@ -13,6 +13,7 @@ from harness.errors import BadInputError, guess
 from harness.math.columns import PROBABILITY_NAMES, as_text, few, suffix, without_prefix
 from harness.sources.forms.terms import LABEL_NAMES, LOGIT_NAMES, Arrays, Columns, Labels, Options
 
+MOST_CHARACTERS = 1000  # of a label, because an array of text has room for the longest one
 MOST = 20  # most names of arrays that a message lists
 
 
@@ -65,11 +66,18 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
             f"({len(missing):,} in all)."
         )
     if values.dtype.kind == "O":
-        values = np.array([as_text(value) for value in values.tolist()], dtype=str)
+        names = [as_text(value) for value in values.tolist()]
+        if (longest := max(map(len, names), default=0)) > MOST_CHARACTERS:
+            raise BadInputError(
+                f"{path}: {title} holds a label of {longest:,} characters; at most "
+                f"{MOST_CHARACTERS:,} are allowed."
+            )
+        values = np.array(names, dtype=str)
     distinct, index = np.unique(values, return_inverse=True)
     texts = [as_text(value) for value in distinct.tolist()]
     merged = tuple(dict.fromkeys(texts))  # " yes" and "yes" are the same label
-    places = np.array([merged.index(text) for text in texts], dtype=np.int64)
+    place = {text: number for number, text in enumerate(merged)}
+    places = np.array([place[text] for text in texts], dtype=np.int64)
     return Labels(title, merged, places[index.reshape(-1)], are_numbers=all(map(_is_whole, merged)))
 
 
