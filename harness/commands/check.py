@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.commands import completion
+
+if TYPE_CHECKING:
+    from harness.contract.check import Finding
 
 
 def command(
@@ -27,10 +30,29 @@ def command(
                                        or a calibrator: fit(p, y)
     calharness check binned15          an id of an estimator or a problem
 
-    Exit status 1 if an item failed.
+    Your own object runs in a process of its own, so its crash is only reported. Exit status 1 if
+    an item failed.
     """
     from harness.contract import check as contract
 
-    findings = contract.check(target)
+    findings = _check_supervised(target) if "." in target else contract.check(target)
     print(contract.report(findings))
     return int(any(finding.outcome == "failed" for finding in findings))
+
+
+def _check_supervised(target: str) -> list[Finding]:
+    """Check a user's object in a child process, and return the findings.
+
+    Raise WorkerDiedError if the object ends the process, or exceeds the default limits of a cell.
+    """
+    from harness.configure.settings import Settings
+    from harness.execute import processes, supervise
+    from harness.execute.run import cell_limits
+
+    try:
+        limits = cell_limits(Settings.from_dict({}))
+        findings: list[Finding] = supervise.call("harness.contract.check:check", target, limits)
+        return findings
+    except processes.EndedError as end:
+        ended = end
+    raise processes.WorkerDiedError(f"{target} cannot be checked, because it {ended}.")
