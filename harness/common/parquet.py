@@ -62,7 +62,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[p
         batches = file.iter_batches(rows, columns=columns, use_threads=False)
         while True:
             try:
-                with _memory_limit(most + HEADROOM):
+                with limited_memory(most + HEADROOM):
                     batch = next(batches, None)
             except MemoryError:
                 raise too_large from None
@@ -107,7 +107,7 @@ def _unpacked_bytes(batch: pa.RecordBatch) -> int:
 
 
 @contextmanager
-def _memory_limit(most: int) -> Iterator[None]:
+def limited_memory(most: int) -> Iterator[None]:
     """Limit this process to `most` further bytes inside the block.
 
     A larger allocation raises MemoryError. The limit exists on Linux only.

@@ -84,6 +84,14 @@ def test_code_named_by_a_file_runs_only_if_the_command_line_names_it(folder, cli
         assert code == 0 and (folder / "RAN").exists(), err
 
 
+def test_a_wrong_class_in_a_folder_is_one_sentence_with_flags_of_hydra(folder, cli):
+    """Hydra prints a line of its own on an error of a job."""
+    path = folder / "conf" / "estimator" / "wrong.yaml"
+    path.write_text("wrong: {_target_: harness.estimators.Nothing}\n")
+    code, _, err = cli("--run", f"--config-dir={folder / 'conf'}", "estimator=[wrong]", *RUN)
+    assert code == 2 and len(err.splitlines()) == 1 and "has no 'Nothing'" in err
+
+
 # Nodes of a configuration file that would run code, or steer what runs
 CONFIGURATIONS = """
 {estimator: {a: {_target_: os.system}}}
@@ -374,12 +382,15 @@ class Liar(Silent):
             "huge": 10**14,
             "beyond": 10**30,
         }.get(how, len(CONTENT))
-        if how != "endless":
+        if how not in ("endless", "stops"):
             self.send_header("Content-Length", str(length))
         self.end_headers()
-        body = {"dies": CONTENT[:5000], "other": CONTENT[::-1], "endless": CONTENT * 100}.get(
-            how, CONTENT
-        )
+        body = {
+            "dies": CONTENT[:5000],
+            "stops": CONTENT[:4000],
+            "other": CONTENT[::-1],
+            "endless": CONTENT * 100,
+        }.get(how, CONTENT)
         self.wfile.write(body)
 
 
@@ -394,7 +405,7 @@ LIES = {
     "nowhere": "cannot be understood|no host|HTTP Error",
     "garbage": "cannot be understood", "steers": r"HTTP Error 404: \\x1b\[2J\\x07\\x9b31m gone",
     "short": "sha256 is", "long": "ended after 10,240 of 102,400",
-    "dies": "ended after 5,000 of",
+    "dies": "ended after 5,000 of", "stops": "ended after 4,000 of 10,240",
     "other": "sha256 is", "endless": "sends more than the expected", "huge": "ended after",
 }  # fmt: skip
 
@@ -414,7 +425,7 @@ def test_what_a_server_cannot_be_believed_in_is_no_file(address, tmp_path, how):
         packs.fetch(wanted, tmp_path)
     assert "\n" not in str(refused.value) and "Errno" not in str(refused.value)
     left = [path for path in tmp_path.rglob("*") if path.is_file()]
-    kept = ["one.bin.part"] if how in ("long", "dies", "huge") else []  # to go on from
+    kept = ["one.bin.part"] if how in ("long", "dies", "stops", "huge") else []  # to go on from
     assert [path.name for path in left] == kept and all(
         CONTENT.startswith(path.read_bytes()) for path in left
     )

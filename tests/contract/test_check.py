@@ -1,6 +1,7 @@
 """The contract test passes sound estimators and finds each fault by its item."""
 
 import dataclasses
+import re
 import sys
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -691,3 +692,18 @@ def test_command_line(cli, module, monkeypatch):
     )
     assert cli("check", "binned15")[0] == 0
     assert cli("check", "binned16")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "code, reason",
+    [
+        ("ctypes.string_at(0)", r"crashed its process \(SIGSEGV: a crash in native code\)"),
+        ("os._exit(0)", "ended its process with exit status 0"),
+    ],
+)
+def test_a_crash_ends_the_check_in_one_sentence(cli, module, code, reason):
+    module("crashes_in_check", f"import ctypes, os\ndef mine(p, y):\n    {code}\n")
+    status, text, err = cli("check", "crashes_in_check.mine")
+    assert status == 1 and text == ""
+    message = f"calharness: crashes_in_check.mine cannot be checked, because it {reason}.\n"
+    assert re.fullmatch(message, err)

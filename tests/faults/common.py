@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.common import buckets
+from harness.records import parts
+
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 TIMES = 20  # injections of each fault
@@ -297,3 +299,16 @@ def fresh(source: Path, out: Path) -> Path:
 def generator(name: str) -> np.random.Generator:
     """Return the generator for a fault, the same in every run."""
     return np.random.default_rng(list(name.encode()))
+
+
+def write_record(out, after=0.0, **more):
+    """Write one record."""
+    part = parts.Part(out, after)
+    common = {
+        "key": "a", "problem": "p", "problem_key": "00", "problem_parameters": "{}",
+        "notion": "binary", "n": 10, "rep": 0,
+        "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0,
+        "run_id": "r",
+    }  # fmt: skip
+    part.add({**common, **more}, [{"status": "ok", "value": 0.5, "estimand": "l1"}])
+    part.write()

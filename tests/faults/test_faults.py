@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from faults.common import write_record
 
 from harness import Estimate
 from harness.commands import app as command_line
@@ -65,19 +66,6 @@ def test_other_kinds_of_numbers_are_numbers():
         assert apply(lambda p, y, value=value: value, P, Y, "binary", None)["l1"].value == 0.5
 
 
-def _write(out, after=0.0, **more):
-    """Write one record."""
-    part = parts.Part(out, after)
-    common = {
-        "key": "a", "problem": "p", "problem_key": "00", "problem_parameters": "{}",
-        "notion": "binary", "n": 10, "rep": 0,
-        "estimator": "e", "estimator_key": "11", "estimator_parameters": "{}", "seed": 0,
-        "run_id": "r",
-    }  # fmt: skip
-    part.add({**common, **more}, [{"status": "ok", "value": 0.5, "estimand": "l1"}])
-    part.write()
-
-
 FOREIGN = {
     "status": ("odd", "the status 'odd' is unknown"), "key": (None, "1 rows have no key"),
     "n": ("many", "of other types"),
@@ -89,8 +77,8 @@ FOREIGN = {
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_part_with_foreign_content_is_refused(out, name):
     """A part without a digest, with a wrong column, is named by all readers and moved aside."""
-    _write(out, key="b")
-    _write(out)
+    write_record(out, key="b")
+    write_record(out)
     ours, theirs = sorted(
         parts.part_files(out), key=lambda path: pq.read_table(path)["key"][0].as_py() == "a"
     )
@@ -115,7 +103,7 @@ def test_a_part_with_foreign_content_is_refused(out, name):
 
 @pytest.mark.parametrize("content", ["[]", '{"config": []}', "[" * 100_000])
 def test_a_run_s_file_that_is_none_stops_nobody(out, content):
-    _write(out)
+    write_record(out)
     (out / "runs").mkdir()
     (out / "runs" / "r'; drop view r; --.json").write_text(content)
     assert "unreadable" in status_text(out) and "1 readable parts" in examine(out)[0]
@@ -127,7 +115,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_file(out, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError) as stop:
-        _write(out)
+        write_record(out)
     message = system_sentence(stop.value)
     assert re.fullmatch(rf"[^;]* {out}/records/part-\S+\.parquet; [^;]*out=DIR[^;]*\.", message)
     assert not list((out / "records").iterdir())
@@ -161,14 +149,14 @@ def test_a_rename_that_is_done_and_said_to_have_failed_is_done(out, monkeypatch)
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(source))
 
     monkeypatch.setattr(os, "replace", twice)
-    _write(out)
+    write_record(out)
     assert reader.cell_states(out) == {"a": "ok"}
 
 
 def test_a_refresh_counts_though_the_clock_was_set_back(out, monkeypatch):
-    _write(out, run_id="first")
+    write_record(out, run_id="first")
     monkeypatch.setattr(time, "time", lambda: 1.0)
-    _write(out, reader.latest(out), run_id="refreshed")
+    write_record(out, reader.latest(out), run_id="refreshed")
     assert reader.load_records(out)["run_id"].tolist() == ["refreshed"]
 
 

@@ -61,6 +61,15 @@ def test_a_partial_file_is_resumed(address, tmp_path, where):
     assert Server.asked == [(f"/{where}", "bytes=1000-")]
 
 
+def test_a_partial_file_that_is_a_link_is_not_followed(address, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "mine.txt").write_bytes(CONTENT[:1000])
+    (tmp_path / "folder" / "one.bin.part").symlink_to(tmp_path / "mine.txt")
+    with pytest.raises(BadInputError, match="one.bin.part is a symbolic link"):
+        packs.fetch(pack(f"{address}/one"), tmp_path)
+    assert (tmp_path / "mine.txt").read_bytes() == CONTENT[:1000] and not Server.asked
+
+
 def test_the_next_mirror_is_tried(address, tmp_path):
     assert (
         packs.fetch(
