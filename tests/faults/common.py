@@ -19,7 +19,6 @@ import numpy as np
 from harness.common import buckets
 from harness.records import parts
 
-
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 TIMES = 20  # injections of each fault
 PATIENCE = 300.0
