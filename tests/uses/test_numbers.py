@@ -186,7 +186,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "count twice in {} means, which moves these by at most {:.2f} standard errors"
         ): stored.doubled_means,
         "({:.7f} of nine runs, {:.7f} of ten)": stored.nine_runs,
-        "That of numpy gives {:.2f} and {:.2f} (printed {:.2f}, {:.2f})": stored.in_float32,
+        "It gives {:.2f} ± {:.2f} (printed {:.2f} ± {:.2f})": stored.in_float32,
         (
             "kkr and ukkr, Table 1 and Figure 2a: {:.4f} and {:.4f} for DenseNet-40, {:.4f} and "
             "{:.4f} for ResNet-110"
@@ -402,7 +402,7 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
         "With 15 bins yes", "n^(1/3) bins", "ECE = 0.4 - 0.2 p", "exact is 0.2 + 0.2 p",
         "The ECE is exactly 0.", "clr(p / 2)",
         "0 < t < 1", "clr(p) / 2", "shows all 100 samples", "stay below 0.001", "(Algorithm 1)",
-        "1e-3 (kkr) and 1e-4 (ukkr)", "fewer round to 1",
+        "1e-3 (kkr) and 1e-4 (ukkr)", "the ridge 1e-5 on", "fewer round to 1",
         "needs 10⁷ samples",
     ),
     GLOSSARY: (
