@@ -79,6 +79,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    group_rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Rows with the same value of this column, such as a patient, may depend on one "
+            "another.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
 ) -> int:
     """Judge predictions: how far from calibrated, where, and what recalibration gains.
@@ -124,7 +132,7 @@ def command(
     judge_outputs.check(outputs)
     for path in files:
         data_files.find(path)  # an absent file is refused before any is read
-    first = from_file(files[0], group=group or [], **reader)
+    first = from_file(files[0], group=group or [], group_rows=group_rows, **reader)
     models = align([first, *(from_file(path, **reader) for path in files[1:])])
     thresholds.check(limits, models)
 

@@ -29,6 +29,7 @@ def read_models(
     names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
     groups: Any = None,
+    group_rows: Any = None,
     confidences: bool = False,
     seed: int = 0,
 ) -> list[Judged]:
@@ -44,7 +45,7 @@ def read_models(
     samples, name, classes = _samples(list(arguments), classes)
     options: dict[str, Any] = {"classes": classes, "confidences": confidences}
     p, y = samples[-1]
-    first = from_arrays(p, y, groups=groups, name=name, **options)
+    first = from_arrays(p, y, groups=groups, group_rows=group_rows, name=name, **options)
     if len(samples) == 1:
         if calibrators is not None:
             raise BadInputError(

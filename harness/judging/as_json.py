@@ -8,7 +8,7 @@ removed or given another meaning.
     calharness         version of the package
     level, seed        of the whole call; every interval, test and bound also has its own level
     data               name, n, k, classes, understood, notions (the main one first), confidences,
-                       groups
+                       groups, row_groups (number of groups of --group-rows)
     sentences          {question: its answer in one sentence}
     unanswered         {question: reason why it has no answer}
     numbers            {short name: {value, level, reason}}, see below
@@ -109,6 +109,7 @@ def _data(data: Judged) -> dict[str, Any]:
         "notions": list(data.notions),
         "confidences": data.confidences,
         "groups": [str(name) for name in data.groups],
+        "row_groups": None if data.row_groups is None else int(data.row_groups.max()) + 1,
     }
 
 

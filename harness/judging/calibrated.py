@@ -10,6 +10,7 @@ import numpy as np
 from harness.common.names import notion_name
 from harness.common.wording import format_count, format_p_value, format_percent
 from harness.judging.bins import Array, Integers
+from harness.judging.clusters import FLIPS, NOTE, flipped_p_value, flipped_vector_p_value
 from harness.judging.data import reduced
 from harness.judging.detectable import detectable_by_scores, detectable_by_vectors
 from harness.judging.estimates import share
@@ -44,6 +45,10 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     the closed test with Bonferroni's local tests (`closed`). The probability of any false
     rejection is at most 1 - level, whichever of the hypotheses hold.
 
+    If rows come in groups, a p-value is the larger one of the exact test and of a test that flips
+    the signs of the residuals of whole groups (`harness.judging.clusters`). The flips account for
+    the dependence within groups, and the exact test for rare events, where flips reject too often.
+
     Parameters
     ----------
     data : Judged
@@ -64,20 +69,28 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     for_scalar, for_classes, for_vector, for_power = rng.spawn(4)
     alpha = (1.0 - level) / len(data.notions)
     rows: list[CalibrationTest] = []
+    groups = data.row_groups
     for notion in data.notions:
         p, y = reduced(data, notion)
+        detectable: float | None = None
         if notion == "classwise":
-            classes = class_tests(p, y, level, for_classes)
+            classes = class_tests(p, y, level, for_classes, row_groups=groups)
             name, statistic, p_value, note = _combine_classes(data, classes, level)
             scalar_tests = [test for test, _ in classes]
-            detectable = detectable_by_scores(p, scalar_tests, alpha, for_power)
+            if groups is None:
+                detectable = detectable_by_scores(p, scalar_tests, alpha, for_power)
         elif notion == "canonical":
             vector = vector_test(p, y, for_vector)
             name, statistic, p_value = VECTOR_NAME, float(vector.observed.max()), vector.p_value
             note = _impossible(vector.impossible)
             if vector.rows < data.n:
                 note += f"Only {vector.rows:,} rows were tested, drawn at random."
-            detectable = detectable_by_vectors(p, vector, alpha)
+            if groups is None:
+                detectable = detectable_by_vectors(p, vector, alpha)
+            elif p_value > 0.0:
+                flips = min(len(vector.null), FLIPS)
+                flipped = flipped_vector_p_value(p, y, groups, for_vector, flips)
+                p_value = max(p_value, flipped)
         else:
             scalar = scalar_test(p, y, for_scalar, RESAMPLES)
             name, statistic, p_value = SCALAR_NAME, scalar.p_possible, scalar.p_value
@@ -92,9 +105,17 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
                     "Nothing can be tested: all probabilities are 0 or 1, and all outcomes are as "
                     "predicted."
                 )
-            detectable = detectable_by_scores(p[:, None], [scalar], alpha, for_power)
+            if groups is None:
+                detectable = detectable_by_scores(p[:, None], [scalar], alpha, for_power)
+            elif p_value > 0.0:
+                flipped = flipped_p_value(scalar.bins, y, groups, for_scalar, RESAMPLES)
+                p_value = max(p_value, flipped)
         row = CalibrationTest(notion, name, statistic, p_value, None, None, level)
-        measured = _false_alarms(notion, data.n, data.k, level)
+        measured = {}
+        if groups is None:
+            measured = _false_alarms(notion, data.n, data.k, level)
+        else:
+            note = NOTE + note
         rows.append(replace(row, detectable=detectable, note=note.strip(), **measured))
     adjusted = closed({row.notion: row.p_value or 0.0 for row in rows})
     rows = [
@@ -138,7 +159,12 @@ def closed(p: dict[str, float]) -> dict[str, float]:
 
 
 def class_tests(
-    p: Array, y: Integers, level: float, rng: np.random.Generator, screen: int = SCREEN
+    p: Array,
+    y: Integers,
+    level: float,
+    rng: np.random.Generator,
+    screen: int = SCREEN,
+    row_groups: Integers | None = None,
 ) -> list[tuple[ScalarTest, float]]:
     """Test every column of p (n, k) against its event indicators y (n, k).
 
@@ -147,7 +173,8 @@ def class_tests(
     whose p-value p2 replaces p1. If more than 10 classes have p1 <= 0.1, only the 10 that depart
     most from calibration get one, and the p-value of the others is 0.1. This is valid: the
     probability of a returned p-value of at most a is at most P(p2 <= a) for a < 0.1, and at most
-    P(p1 <= a) for larger a. The p-values are not corrected for the number of classes.
+    P(p1 <= a) for larger a. The p-values are not corrected for the number of classes. With
+    `row_groups`, they are at least those of `flipped_p_value`.
 
     Examples
     --------
@@ -169,6 +196,10 @@ def class_tests(
     for j in screened[:MOST_SECOND]:
         second = scalar_test(p[:, j], y[:, j], streams[j], resamples, firsts[j].bins)
         values[j] = second.p_value
+        if row_groups is not None and values[j] > 0.0:
+            bins = firsts[j].bins
+            flipped = flipped_p_value(bins, y[:, j], row_groups, streams[j], resamples)
+            values[j] = max(values[j], flipped)
     return list(zip(firsts, values))
 
 
@@ -248,6 +279,8 @@ def _sentence(data: Judged, rows: list[CalibrationTest], level: float) -> str:
     p, y = reduced(data, main.notion)
     if bool(np.all((p == 0.0) | (p == 1.0))):
         return f"{text}; all scores are 0 or 1, and all outcomes are as predicted."
+    if data.row_groups is not None:
+        return f"{text}, with {data.n:,} rows in {data.row_groups.max() + 1:,} groups."
     # If all tempered versions could be missed, an interval tells how large the error can be. The
     # scores may be equal to 1/2, which tempering does not change.
     missed = main.detectable or measure_gap(p, y, level).error.high or 1.0

@@ -15,7 +15,9 @@ FEWEST_EVENTS = 10  # with fewer events or non-events, means and slopes are not 
 SMALLEST_RANGE = 1e-6  # logits in a smaller range are taken as equal: A below would be singular
 
 
-def calibration_line(p: Array, y: Integers, level: float) -> tuple[Interval, Interval] | None:
+def calibration_line(
+    p: Array, y: Integers, level: float, row_groups: Integers | None = None
+) -> tuple[Interval, Interval] | None:
     """Return the calibration slope and intercept of probabilities p (n,), with t intervals.
 
     With the logit l = log p - log(1 - p), of a row with probability p and label y in {0, 1}, and
@@ -34,6 +36,8 @@ def calibration_line(p: Array, y: Integers, level: float) -> tuple[Interval, Int
         1 for an event, else 0.
     level : float
         Level of each interval by itself.
+    row_groups : ndarray (n,) of int, optional
+        Groups 0..G-1 of rows that may depend on one another.
 
     Returns
     -------
@@ -51,7 +55,9 @@ def calibration_line(p: Array, y: Integers, level: float) -> tuple[Interval, Int
         A = sum q (1 - q) x x'   and   B = sum (y - q)^2 x x' / (1 - h)^2
 
     Here h = q (1 - q) x' A^-1 x is the leverage of the row. It widens the intervals of small
-    samples (HC3). Cost O(n).
+    samples (HC3). If rows come in G groups, B is the sum over groups of v v' G / (G - 1), where v
+    is the sum of (y - q) x / (1 - h) over the group. The degrees of freedom then have G in place of
+    n. Cost O(n).
 
     Coverage at level 0.95 was measured with 1,000 samples per case: calibrated, shifted and
     overconfident uniform scores, and calibrated Beta(1/2, 1/2) scores; n = 50 to 10,000. It was
@@ -81,13 +87,16 @@ def calibration_line(p: Array, y: Integers, level: float) -> tuple[Interval, Int
         return None  # the slope is infinite
     x = np.column_stack([np.ones(len(p)), logit])
     w = logistic(x, y, centre=np.array([0.0, 1.0]))
-    slope = _interval(x, y, expit(x @ w), float(w[1]), level)
+    slope = _interval(x, y, expit(x @ w), float(w[1]), level, row_groups)
     reach = -4.0 * LOG_FLOOR  # no logit is further from 0 than half of this
     shift = brentq(lambda c: float((y - expit(c + logit)).sum()), -reach, reach)
-    return slope, _interval(x[:, :1], y, expit(shift + logit), float(shift), level)
+    intercept = _interval(x[:, :1], y, expit(shift + logit), float(shift), level, row_groups)
+    return slope, intercept
 
 
-def _interval(x: Array, y: Integers, q: Array, value: float, level: float) -> Interval:
+def _interval(
+    x: Array, y: Integers, q: Array, value: float, level: float, row_groups: Integers | None
+) -> Interval:
     """Return the t interval of the last coefficient of a logistic regression.
 
     `x` (n, d) are the features, `y` (n,) the labels, `q` (n,) the fitted probabilities, and `value`
@@ -98,5 +107,10 @@ def _interval(x: Array, y: Integers, q: Array, value: float, level: float) -> In
     inverse = np.linalg.inv((x * weight[:, None]).T @ x)
     leverage = weight * ((x @ inverse) * x).sum(axis=1)
     scores = x @ inverse[-1] * (y - q) / (1.0 - leverage)  # the row's share of the error of `value`
-    half = float(stdtrit(n - d, 0.5 + level / 2.0) * np.sqrt((scores**2).sum()))
+    squares = float((scores**2).sum())
+    if row_groups is not None:
+        sums = np.bincount(row_groups, scores)
+        n = len(sums)
+        squares = float((sums**2).sum()) * n / (n - 1)
+    half = float(stdtrit(max(n - d, 1), 0.5 + level / 2.0) * np.sqrt(squares))
     return Interval(value, value - half, value + half, level)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from harness.common import data_files
@@ -29,6 +30,7 @@ def from_arrays(
     *,
     classes: Sequence[Any] | None = None,
     groups: Mapping[str, ArrayLike] | ArrayLike | None = None,
+    group_rows: ArrayLike | None = None,
     name: str = "predictions",
     confidences: bool = False,
 ) -> Judged:
@@ -46,6 +48,8 @@ def from_arrays(
         name.
     groups : mapping of name to array_like (n,), data frame, or one array_like, optional
         Columns that divide the rows into groups. A single array is named "group".
+    group_rows : array_like (n,), optional
+        Group of each row, such as a patient. Rows of a group may depend on one another.
     name : str
         Name of the model.
     confidences : bool
@@ -86,10 +90,16 @@ def from_arrays(
         understood=f"{format_count(len(y), 'row')}, {columns}",
         groups=_checked_groups(groups, len(y)),
         confidences=bool(confidences),
+        row_groups=_checked_row_groups(group_rows, len(y)),
     )
 
 
-def from_file(path: str | Path, group: str | Iterable[str] = (), **options: Any) -> Judged:
+def from_file(
+    path: str | Path,
+    group: str | Iterable[str] = (),
+    group_rows: str | None = None,
+    **options: Any,
+) -> Judged:
     r"""Read predictions and labels from a file with `harness.problems.Predictions`.
 
     The rows stay in the order of the file.
@@ -100,6 +110,8 @@ def from_file(path: str | Path, group: str | Iterable[str] = (), **options: Any)
         A .npz, .csv, .tsv or .parquet file, or published logits.
     group : str or iterable of str
         Names of columns or arrays (n,) in the file that divide the rows into groups.
+    group_rows : str, optional
+        Name of the column that tells which rows may depend on one another, such as a patient.
     **options
         Options of `Predictions`: probabilities, logits, labels, top_label, split, positive,
         class_names, renormalise, float32.
@@ -126,11 +138,16 @@ def from_file(path: str | Path, group: str | Iterable[str] = (), **options: Any)
     data = from_arrays(p, y, name=stem, confidences=confidences)
     named = problem.names is not None and not confidences
     columns = [group] if isinstance(group, str) else list(group)
+    row_groups = None
+    if group_rows is not None:
+        values = _read_columns(path, problem.split, [group_rows])[group_rows]
+        row_groups = _checked_row_groups(values, data.n, f"column {group_rows!r}")
     return replace(
         data,
         classes=tuple(problem.names) if named else data.classes,
         understood=problem.described,
         groups=_checked_groups(_read_columns(path, problem.split, columns), data.n),
+        row_groups=row_groups,
     )
 
 
@@ -156,7 +173,7 @@ def aligned(first: Judged, other: Judged) -> Judged:
         raise BadInputError(
             f"{both} have {first.n:,} and {other.n:,} rows; pass predictions for the same rows."
         )
-    other = with_classes_of(first, other)
+    other = replace(with_classes_of(first, other), row_groups=first.row_groups)
     # Labels of confidences depend on the model, as models are right on different rows.
     if not first.confidences and not np.array_equal(first.y, other.y):
         i = int(np.argmax(first.y != other.y))
@@ -211,6 +228,29 @@ def _checked_groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
                 f"group {name!r} has shape {values.shape}; pass one value per row, shape ({n},)."
             )
     return columns
+
+
+def _checked_row_groups(values: Any, n: int, name: str = "group_rows") -> NDArray[np.int64] | None:
+    """Return the group of each row as a number 0..G-1. `name` names the argument in messages."""
+    if values is None:
+        return None
+    column = np.asarray(to_array(values))
+    if column.shape != (n,):
+        raise BadInputError(
+            f"{name} has shape {column.shape}; pass one value per row, shape ({n},)."
+        )
+    missing = pd.isna(column) | (column.astype(object) == "")
+    if missing.any():
+        raise BadInputError(
+            f"{name} has no value in row {int(np.argmax(missing))}; give every row a group."
+        )
+    codes, groups = pd.factorize(column)
+    if len(groups) < 2:
+        raise BadInputError(
+            f"{name} holds a single group, {groups[0]}; intervals need at least two groups of rows."
+        )
+    row_groups: NDArray[np.int64] = codes.astype(np.int64)
+    return row_groups
 
 
 def _read_columns(path: str | Path, split: str, names: list[str]) -> dict[str, NDArray[Any]]:

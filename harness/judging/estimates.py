@@ -11,9 +11,12 @@ import pandas as pd
 from harness.common.wording import format_percent, is_known
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.application import apply
+from harness.estimators.binned import Binned
 from harness.estimators.certified import CertifiedInterval
+from harness.estimators.resampled_interval import MIN_ROWS
 from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
+from harness.judging.clusters import GroupBootstrap
 from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
 from harness.judging.measured import MEASURED_LEVEL, coverage_rows, nearest_rows
 from harness.judging.words import as_sentence
@@ -33,6 +36,11 @@ LABELS = {
 }
 WITHOUT_INTERVAL = (
     "There is no interval, because the bias is unknown: bins hide part of the error and add noise."
+)
+GROUP_LABEL = "15 bins of equal width, less their bias"
+GROUP_COVERAGE = (
+    "The interval holds for the error that 15 bins can resolve, and for many groups. Its coverage "
+    "was not measured at this size."
 )
 REPEATED = 50_000  # largest size of p for which the learned estimate averages four partitions
 # Largest size of p that is used; the learned estimate needs 45 times its memory.
@@ -78,6 +86,40 @@ def estimates(
     rows = [_with_measurements(by_estimand["l1"], n, k) for by_estimand in by_name]
     rows[0] = replace(rows[0], headline=True)
     return rows, by_name[0]["l2_squared"]
+
+
+def group_estimates(
+    data: Judged, notion: str, p: Array, y: Integers, level: float, rng: np.random.Generator
+) -> tuple[list[ErrorEstimate], ErrorEstimate]:
+    """Return the L1 error and the squared error by 15 bins, with intervals from halves of groups.
+
+    The values are corrected for the bias that the halves show. Canonical errors have none, because
+    bins judge scores.
+    """
+    assert data.row_groups is not None
+    row = ErrorEstimate(
+        notion, "l1", "binned15", GROUP_LABEL, Interval(None, level=level), "point", headline=True
+    )
+    by_estimand = {estimand: replace(row, estimand=estimand) for estimand in ESTIMANDS}
+    reason = None
+    if notion == "canonical":
+        reason = "The estimates of this error need independent rows."
+    elif data.row_groups.max() + 1 < MIN_ROWS:
+        reason = f"There are fewer than {MIN_ROWS} groups of rows."
+    if reason is not None:
+        rows = {name: replace(one, reason=reason) for name, one in by_estimand.items()}
+        return [rows["l1"]], rows["l2_squared"]
+    bootstrap = GroupBootstrap(Binned(), level=level, groups=data.row_groups)
+    values = apply(bootstrap, p, y, notion, rng)
+    for name in ESTIMANDS:
+        e = values[name]
+        bias = (e.diagnostics or {}).get("bootstrap_bias", 0.0)
+        low, high = (0.0, 1.0) if e.low is None or e.high is None else (e.low, e.high)
+        value = float(np.clip(e.value - bias, low, high))
+        interval = Interval(value, e.low, e.high, level)
+        one = by_estimand[name]
+        by_estimand[name] = replace(one, interval=interval, coverage_note=GROUP_COVERAGE)
+    return [by_estimand["l1"]], by_estimand["l2_squared"]
 
 
 def certify(

@@ -39,6 +39,8 @@ class Judged:
     confidences : bool
         True if p[:, 1] holds confidences and y tells which predictions were right. Only top-label
         calibration can then be judged.
+    row_groups : ndarray (n,) of int or None
+        Group of each row, 0..G-1, if rows of the same group may depend on one another.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Judged:
     understood: str = ""
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     confidences: bool = False
+    row_groups: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:

@@ -62,6 +62,8 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
 
     Notes
     -----
+    If rows come in groups, folds consist of whole groups, and s comes from the sums over groups.
+
     The five folds are random and not stratified by class. With stratified folds, the class
     frequencies of the held-out rows would equal those of the fitted rows. This would show a gain
     of about 1 / n that does not exist.
@@ -90,6 +92,8 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     >>> answer.best, answer.fitted(np.array([0.02, 0.5, 0.98])).round(1)
     ('platt', array([0.2, 0.6, 0.9]))
     """
+    if data.row_groups is not None and data.row_groups.max() + 1 < FOLDS:
+        return Gains(f"Fewer than {FOLDS} groups of rows cannot be cross-fitted.", (), None)
     if data.n < FEWEST_ROWS:
         sentence = (
             "No recalibration map can be fitted and judged with "
@@ -98,7 +102,8 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
         return Gains(sentence, (), None)
     rows = draw_rows(data, rng)
     p, y = data.p[rows], data.y[rows]
-    fold = folds(len(y), rng)
+    row_groups = groups_of_rows(data, rows)
+    fold = folds(len(y), rng, row_groups)
     methods = BINARY if data.k == 2 else MULTICLASS
     each = 1.0 - (1.0 - level) / len(methods)
     before = row_scores(p, y)
@@ -111,7 +116,8 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
                 raise UndefinedError(f"a fit with more than {most} classes would take minutes")
             after = row_scores(cross_fitted(method, p, y, data.classes, fold), y)
             log_loss, brier = (
-                mean_interval(a - b, level, each, INFLATION) for a, b in zip(before, after)
+                mean_interval(a - b, level, each, INFLATION, row_groups)
+                for a, b in zip(before, after)
             )
         except (UndefinedError, np.linalg.LinAlgError) as error:
             log_loss = brier = Interval(None, level=level)
@@ -141,9 +147,22 @@ def cross_fitted(
     return q
 
 
-def folds(n: int, rng: np.random.Generator) -> Integers:
-    """Return a random fold in 0..4 for each of n rows, in equal shares."""
-    return rng.permutation(np.arange(n) % FOLDS)
+def folds(n: int, rng: np.random.Generator, row_groups: Integers | None = None) -> Integers:
+    """Return a random fold in 0..4 for each of n rows, in equal shares.
+
+    The rows of each of the groups 0..G-1 in `row_groups` share a fold.
+    """
+    if row_groups is None:
+        return rng.permutation(np.arange(n) % FOLDS)
+    return folds(int(row_groups.max()) + 1, rng)[row_groups]
+
+
+def groups_of_rows(data: Judged, rows: Integers) -> Integers | None:
+    """Return the groups of some rows as numbers 0..G-1 without gaps; None for independent rows."""
+    if data.row_groups is None:
+        return None
+    index: Integers = np.unique(data.row_groups[rows], return_inverse=True)[1]
+    return index
 
 
 def most_rows(k: int) -> int:

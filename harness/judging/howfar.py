@@ -10,7 +10,7 @@ from harness.common.names import notion_name
 from harness.common.wording import format_number, format_percent
 from harness.judging.bins import Array
 from harness.judging.data import reduced
-from harness.judging.estimates import certify, estimates
+from harness.judging.estimates import certify, estimates, group_estimates
 from harness.judging.findings import Calibrated, ErrorEstimate, HowFar, Judged
 from harness.judging.scores import decompositions, direction
 from harness.judging.words import join_names
@@ -44,6 +44,8 @@ def errors(
 
     Notes
     -----
+    If rows come in groups, the only estimates are those whose intervals account for groups.
+
     The L1 error of a score is E|P(event given score) - score|. The class-wise error is the mean
     over the classes, the canonical error the sum.
 
@@ -64,8 +66,12 @@ def errors(
     for notion in data.notions:
         p, y = reduced(data, notion)
         stream, stream_of_bound = next(streams), next(streams)
-        of_notion, squared = estimates(data, notion, p, y, level, stream)
-        of_bound = [certify(notion, p, y, level, stream_of_bound)] if p.ndim == 1 else []
+        is_grouped = data.row_groups is not None
+        estimate = group_estimates if is_grouped else estimates
+        of_notion, squared = estimate(data, notion, p, y, level, stream)
+        of_bound = []
+        if p.ndim == 1 and not is_grouped:
+            of_bound = [certify(notion, p, y, level, stream_of_bound)]
         if notion in not_rejected:
             of_notion = [replace(row, interval=row.interval.with_zero()) for row in of_notion]
             of_bound = [replace(row, interval=row.interval.with_zero()) for row in of_bound]
@@ -100,6 +106,11 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
         texts.append("There is only 1 row, which says nothing about calibration.")
     elif n < FEW_ROWS:
         texts.append(f"There are only {n} rows, too few to estimate a calibration error well.")
+    if data.row_groups is not None:
+        texts.append(
+            f"The rows come in {data.row_groups.max() + 1:,} groups. Learned, cross-fitted and "
+            "certified estimates need independent rows and are left out."
+        )
     seen = np.bincount(data.y, minlength=k) > 0
     only = data.classes[int(np.argmax(seen))]
     missing = [name for name, occurs in zip(data.classes, seen) if not occurs]

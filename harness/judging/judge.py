@@ -15,6 +15,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.judging.answers import QUESTIONS
 from harness.judging.arguments import read_models
 from harness.judging.calibrated import tests
+from harness.judging.clusters import one_row_each
 from harness.judging.data import aligned
 from harness.judging.findings import Judged
 from harness.judging.gain import gains
@@ -37,6 +38,7 @@ def judge(
     names: Sequence[str] | None = None,
     classes: Sequence[Any] | None = None,
     groups: Mapping[str, ArrayLike] | ArrayLike | None = None,
+    group_rows: ArrayLike | None = None,
     confidences: bool = False,
     level: float = 0.95,
     seed: int = 0,
@@ -73,7 +75,11 @@ def judge(
     classes : sequence, optional
         Names of the classes, in the order of the columns of an array. Label j is the j-th name.
     groups : mapping of name to array_like (n,), or one array_like, optional
-        Columns that divide the rows into groups.
+        Columns that divide the rows into groups, which are judged separately.
+    group_rows : array_like (n,), optional
+        Group of each row, such as a patient or document, if rows of a group may depend on one
+        another. Tests and intervals then need independent groups only. They are approximate, for
+        many groups. Estimates that need independent rows are left out.
     confidences : bool
         True if p (n,) holds confidences of predictions and y tells which of them were right. Only
         top-label calibration is then judged.
@@ -114,6 +120,7 @@ def judge(
         names=names,
         classes=classes,
         groups=groups,
+        group_rows=group_rows,
         confidences=confidences,
         seed=seed,
     )
@@ -186,7 +193,11 @@ def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
     if question == "how_far":
         return errors(data, level, rng, judgement.calibrated)
     if question == "where":
-        return where(data, level)
+        if data.row_groups is None:
+            return where(data, level)
+        answer = where(one_row_each(data, rng), level)
+        used = "One row of each group was used, drawn at random."
+        return replace(answer, sentence=f"{answer.sentence} {used}")
     if question == "gains":
         return gains(data, level, rng)
     if len(models) == 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import stdtrit
@@ -41,17 +42,39 @@ def row_scores(p: Array, y: Integers) -> tuple[Array, Array]:
     return log_loss, brier
 
 
-def mean_interval(d: Array, level: float, each: float, inflation: float = 1.0) -> Interval:
+def mean_interval(
+    d: Array,
+    level: float,
+    each: float,
+    inflation: float = 1.0,
+    row_groups: Integers | None = None,
+) -> Interval:
     """Return the mean of d (n,) with its t interval, mean +- t s inflation / sqrt(n).
 
     s is the standard deviation of d, and `inflation` a factor on the width. The interval is
     computed at level `each`. It is labelled with `level`, at which several such intervals hold
     together. For n = 1 it has no ends.
+
+    If rows come in G `row_groups`, s^2 is G / ((G - 1) n) times the sum over the groups of (sum of
+    d - mean over the rows of the group)^2, and t has G - 1 degrees of freedom. If every row is a
+    group of its own, this is the same interval.
+
+    Examples
+    --------
+    >>> d, groups = np.array([0.0, 0.0, 1.0, 1.0, 2.0, 2.0]), np.array([0, 0, 1, 1, 2, 2])
+    >>> mean_interval(d, 0.95, 0.95, row_groups=groups) == mean_interval(d[::2], 0.95, 0.95)
+    True
     """
     n, mean = len(d), float(d.mean())
     if n < 2:
         return Interval(mean, level=level)
-    half = float(stdtrit(n - 1, 0.5 + each / 2.0)) * float(d.std(ddof=1)) * inflation / math.sqrt(n)
+    if row_groups is None:
+        count, error = n, float(d.std(ddof=1)) / math.sqrt(n)
+    else:
+        sums = np.bincount(row_groups, d - mean)
+        count = len(sums)
+        error = math.sqrt(float((sums**2).sum()) * count / (count - 1)) / n
+    half = float(stdtrit(count - 1, 0.5 + each / 2.0)) * error * inflation
     return Interval(mean, mean - half, mean + half, level)
 
 
@@ -64,7 +87,7 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
 
     The scores are confidences, or probabilities of class 1 for two classes. With fewer than 10
     events or non-events, the interval is the mean score minus the exact (Clopper-Pearson) limits
-    of the frequency.
+    of the frequency. If rows come in groups, it is the union of both intervals.
 
     For binary scores the sentence is first on over- or underconfidence, by the calibration slope,
     and then on the gap. `join_zero` extends the intervals of the gap and the intercept to 0, and
@@ -81,13 +104,14 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     notion = data.notions[0]
     s, e = reduced(data, notion)
     mean, rate, events = float(s.mean()), float(e.mean()), int(e.sum())
-    if min(events, data.n - events) >= FEWEST_EVENTS:
-        gap = mean_interval(s - e, level, level)
-        assert gap.low is not None and gap.high is not None
-        gap = Interval(gap.value, max(gap.low, -1.0), min(gap.high, 1.0), level)
-    else:
+    gap = mean_interval(s - e, level, level, row_groups=data.row_groups)
+    if min(events, data.n - events) < FEWEST_EVENTS:
         low, high = clopper_pearson(events, data.n, level)
-        gap = Interval(float(np.mean(s - e)), mean - high, mean - low, level)
+        exact = Interval(gap.value, mean - high, mean - low, level)
+        # Of rows in groups, the exact limits alone may be too narrow.
+        gap = exact if data.row_groups is None else gap.including(mean - high).including(mean - low)
+    assert gap.low is not None and gap.high is not None
+    gap = replace(gap, low=max(gap.low, -1.0), high=min(gap.high, 1.0))
     gap = gap.with_zero() if join_zero else gap
     if notion != "binary":
         result = {
@@ -105,7 +129,7 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     }[gap.sign]
     scores = f"the mean probability of class {data.classes[1]}"
     sentence = f"{result}: {_compare(scores, mean, 'its frequency', rate, gap)}."
-    slope, intercept = calibration_line(s, e, level) or (None, None)
+    slope, intercept = calibration_line(s, e, level, data.row_groups) or (None, None)
     if slope is None or intercept is None:
         return Direction(mean, rate, gap, sentence)
     if join_zero:
@@ -176,7 +200,8 @@ def decompositions(
     if error.value is None:
         cautions.append(f"The Brier score ({brier:.4f}) is not decomposed: {squared.reason}")
     else:
-        how = f"learned estimate of the mean squared calibration error. {squared.coverage_note}"
+        source = "learned estimate" if data.row_groups is None else squared.label
+        how = f"{source} of the mean squared calibration error. {squared.coverage_note}"
         rest = error.value + uncertainty - brier
         parts.append(Decomposition("brier", brier, error, rest, uncertainty, how.strip()))
 
@@ -190,6 +215,12 @@ def decompositions(
     log = float(-np.log(given).mean())
     positive = frequency[frequency > 0.0]
     uncertainty = float(-np.sum(positive * np.log(positive)))
+    if data.row_groups is not None:
+        cautions.append(
+            f"The log score ({log:.4f}) is not decomposed: the estimate of its miscalibration "
+            "needs independent rows."
+        )
+        return tuple(parts), cautions
     notion = "canonical" if data.k > 2 else data.notions[0]
     try:
         estimator = load("estimator", "variational_temperature", {"level": level})

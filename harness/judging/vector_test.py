@@ -76,7 +76,7 @@ def vector_test(
     p = p / p.sum(axis=1, keepdims=True)
     if resamples is None:
         resamples = int(np.clip(DRAWS // len(p), FEWEST_RESAMPLES, MOST_RESAMPLES))
-    statistics = _Statistics(p)
+    statistics = VectorStatistics(p)
     null = np.stack([statistics(labels) for labels in _draw_labels(p, resamples, rng)])
     return VectorTest(statistics(y), null, impossible, len(p))
 
@@ -95,7 +95,7 @@ def _draw_labels(p: Array, count: int, rng: np.random.Generator) -> Iterator[Int
         yield np.minimum(np.searchsorted(ends, row + rng.random(n), side="right") - row * k, k - 1)
 
 
-class _Statistics:
+class VectorStatistics:
     """The test statistics as a function of the labels, for fixed p.
 
     Everything that depends on p alone is computed once.
@@ -105,7 +105,7 @@ class _Statistics:
         log = np.log(np.maximum(p, np.finfo(float).tiny))
         mean = (p * log).sum(axis=1)
         variance = ((p * log**2).sum(axis=1) - mean**2).sum()
-        self.log = log
+        self.p, self.log, self.row_mean_log = p, log, mean
         self.mean_log = float(mean.sum())
         self.sd_log = float(np.sqrt(max(variance, 0.0)))
         self.bin = halve(p, DEPTHS[-1])
@@ -121,11 +121,22 @@ class _Statistics:
         count = 2 ** DEPTHS[-1]
         return np.column_stack([np.bincount(self.bin, column, count) for column in values.T])
 
-    def __call__(self, y: Integers) -> Array:
+    def __call__(self, y: Integers, signs: Array | None = None) -> Array:
+        """Return the statistics of labels y (n,).
+
+        `signs` (n,) are factors 1 or -1 of the residuals of the rows.
+        """
         count, k = self.expected.shape
-        total = self.log[np.arange(len(y)), y].sum() - self.mean_log
-        counts = np.bincount(self.bin * k + y, minlength=count * k).reshape(count, k)
-        residual = counts - self.expected
+        rows = np.arange(len(y))
+        if signs is None:
+            total = self.log[rows, y].sum() - self.mean_log
+            counts = np.bincount(self.bin * k + y, minlength=count * k).reshape(count, k)
+            residual = counts - self.expected
+        else:
+            total = (signs * (self.log[rows, y] - self.row_mean_log)).sum()
+            residuals = -self.p
+            residuals[rows, y] += 1.0
+            residual = self._sums(residuals * signs[:, None])
         moved = self.centre.T @ residual
         varies = self.linear_variance > 1e-12
         values = [abs(total) / self.sd_log if self.sd_log > 0.0 else 0.0]

@@ -13,7 +13,15 @@ from harness.common.wording import format_percent
 from harness.errors import UndefinedError
 from harness.judging.bins import Array, Integers
 from harness.judging.findings import Interval, Judged, PairedDifference, Versus
-from harness.judging.gain import FEWEST_ROWS, INFLATION, LABELS, cross_fitted, draw_rows, folds
+from harness.judging.gain import (
+    FEWEST_ROWS,
+    INFLATION,
+    LABELS,
+    cross_fitted,
+    draw_rows,
+    folds,
+    groups_of_rows,
+)
 from harness.judging.scores import mean_interval, row_scores
 from harness.judging.words import capitalise, in_words, join_names
 
@@ -64,11 +72,11 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
     cross-fitted isotonic maps contained the true difference in only 0.77 to 0.9 of the samples.
     Intervals with enough coverage nearly always contained 0.
 
-    Means have t intervals. Those of calibration and refinement are 1.5 times as wide
-    (`harness.judging.gain`). The error rate has the interval of `matched_interval`. Coverage was
-    measured with six pairs of binary models, n = 100 to 5,000, 60 to 150 samples each. At level
-    0.95 it was 0.90 to 0.97 for log-loss and Brier score, and 0.947 to 1 for calibration (of its
-    KL error), refinement and error rate.
+    Means have t intervals, from the sums over groups if rows come in groups. Those of calibration
+    and refinement are 1.5 times as wide (`harness.judging.gain`). The error rate has the interval
+    of `matched_interval`. Coverage was measured with six pairs of binary models, n = 100 to 5,000,
+    60 to 150 samples each. At level 0.95 it was 0.90 to 0.97 for log-loss and Brier score, and
+    0.947 to 1 for calibration (of its KL error), refinement and error rate.
 
     Examples
     --------
@@ -83,13 +91,13 @@ def versus(models: Sequence[Judged], level: float, rng: np.random.Generator) -> 
     """
     n, k = models[0].n, models[0].k
     rows = draw_rows(models[0], rng)
-    fold = folds(len(rows), rng)
+    fold = folds(len(rows), rng, groups_of_rows(models[0], rows))
     method = "beta" if k == 2 else "vector" if n >= VECTOR_ROWS * k else "temperature"
     values = {model.name: _row_values(model, rows, fold, method) for model in models}
     pairs = model_pairs(models)
     each = 1.0 - (1.0 - level) / (len(QUANTITIES) * len(pairs))
     differences = [
-        _difference(quantity, first, second, values, method, level, each)
+        _difference(quantity, first, second, values, rows, method, level, each)
         for first, second in pairs
         for quantity in QUANTITIES
     ]
@@ -138,6 +146,7 @@ def _difference(
     first: Judged,
     second: Judged,
     values: dict[str, dict[str, Array]],
+    rows: Integers,
     method: str,
     level: float,
     each: float,
@@ -158,11 +167,12 @@ def _difference(
     else:
         means = float(a.mean()), float(b.mean())
         d = a - b
-        if quantity == "error_rate":
+        if quantity == "error_rate" and first.row_groups is None:
             interval = matched_interval(int((d > 0).sum()), int((d < 0).sum()), len(d), level, each)
         else:
-            inflation = INFLATION if quantity in ("calibration", "refinement") else 1.0
-            interval = mean_interval(d, level, each, inflation)
+            is_fitted = quantity in ("calibration", "refinement")
+            row_groups = groups_of_rows(first, rows) if is_fitted else first.row_groups
+            interval = mean_interval(d, level, each, INFLATION if is_fitted else 1.0, row_groups)
         if interval.sign:
             better = first.name if interval.sign < 0 else second.name
             sentence = f"{better} is better in {name} by {in_words(interval, is_difference=True)}."

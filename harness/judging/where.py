@@ -117,8 +117,12 @@ def where(data: Judged, level: float) -> Where:
 
 
 def overall_panel(data: Judged) -> Panel:
-    """Return the reliability diagram of all rows: of the top label, or of the binary scores."""
-    return _panel(_title(data), *reduced(data, data.notions[0]))
+    """Return the reliability diagram of all rows: of the top label, or of the binary scores.
+
+    It has no band if rows come in groups, because the band needs independent rows.
+    """
+    panel = _panel(_title(data), *reduced(data, data.notions[0]))
+    return panel if data.row_groups is None else replace(panel, band=None)
 
 
 def _title(data: Judged) -> tuple[str, str, str]:

@@ -111,7 +111,9 @@ def test_options_reach_the_judgement(cli, preds, calls):
     options = ["--level", "0.9", "--seed=7", "--group", "site"]
     assert cli("judge", preds, *options, "labels=y", "probabilities=[p_0,p_1,p_2]")[0] == 0
     assert calls["level"] == 0.9 and calls["seed"] == 7
-    assert set(calls["judged"][0].groups) == {"site"}
+    assert set(calls["judged"][0].groups) == {"site"} and calls["judged"][0].row_groups is None
+    assert cli("judge", preds, "--group-rows", "site")[0] == 0
+    assert calls["judged"][0].row_groups.tolist() == [0, 1] * 30
 
 
 def test_json_in_place_of_the_text(cli, preds, calls):

@@ -1,0 +1,138 @@
+"""Inference if rows come in groups, such as several rows of one patient or document.
+
+Groups are independent of one another, and rows within a group may depend on one another in any way.
+The methods are approximate: they hold for many groups, none of which dominates.
+
+* Tests flip the signs of the residuals of whole groups (a wild bootstrap). Under calibration the
+  residuals have mean 0, so that the flipped sums vary as the observed sums do.
+* Intervals of calibration errors come from random halves of the groups.
+* Intervals of means use the sums over groups (`harness.judging.scores.mean_interval`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from harness.estimators.bootstrap import Bootstrap
+from harness.estimators.resampled_interval import MIN_ROWS, End, Sample
+from harness.judging.bins import Array, Bins, Integers
+from harness.judging.findings import Judged
+from harness.judging.scalar_test import smallest_rank, statistics
+from harness.judging.vector_test import MOST_ROWS, VectorStatistics
+
+FLIPS = 999  # draws of signs for the test of one score
+BATCH = 50_000_000  # largest number of signs that are drawn at once
+NOTE = (
+    "Rows in groups: the p-value is the larger one of the exact test for independent rows and of a "
+    "test that flips the signs of the residuals of whole groups. "
+)
+
+
+@dataclass(frozen=True)
+class GroupBootstrap(Bootstrap):
+    """`Bootstrap` with random halves of groups of rows, and without its test of calibration.
+
+    For a mean over rows, d has the standard deviation that the mean has over samples of groups,
+    whatever the dependence within groups is. The interval is
+
+        [theta - larger bias - z sd(d), theta - min(smaller bias, 0) + z sd(d)]
+
+    Its upper end is not lowered by the bias, because the estimated bias varies as much as theta if
+    there are few groups.
+
+    Parameters
+    ----------
+    groups : ndarray (n,) of int
+        Group of each row, 0..G-1.
+    """
+
+    groups: Any = None
+
+    def _ends(
+        self, points: Mapping[str, float], sample: Sample, *streams: np.random.Generator
+    ) -> dict[str, End]:
+        count = int(self.groups.max()) + 1
+        if count < MIN_ROWS:
+            return {name: (None, {"resamples": 0.0}) for name in points}
+        values = self._on_rows(sample, streams[0], self._halves(count, streams[0]))
+        ends = {}
+        for name, value in points.items():
+            interval, diagnostics = self._interval(value, values.get(name, []), count)
+            if interval is not None:
+                low, high = interval
+                interval = low, high + max(diagnostics["bootstrap_bias"], 0.0)
+            ends[name] = interval, diagnostics
+        return ends
+
+    def _halves(self, count: int, rng: np.random.Generator) -> Iterator[Integers]:
+        for _ in range(int(self.resamples)):
+            is_drawn = np.zeros(count, dtype=bool)
+            is_drawn[rng.permutation(count)[: count // 2]] = True
+            yield np.flatnonzero(is_drawn[self.groups])
+
+
+def flipped_p_value(
+    bins: Bins, y: Integers, groups: Integers, rng: np.random.Generator, flips: int = FLIPS
+) -> float:
+    """Return the p-value of the tests of `scalar_test`, with flipped signs in place of resamples.
+
+    Examples
+    --------
+    >>> from harness.judging.bins import bin_scores
+    >>> p, groups = np.full(300, 0.7), np.repeat(np.arange(60), 5)
+    >>> rng = np.random.default_rng(0)
+    >>> flipped_p_value(bin_scores(p), (groups % 2).astype(int), groups, rng) < 0.01
+    True
+    """
+    inside = bins.index >= 0
+    count = int(groups.max()) + 1
+    residuals = (y - bins.p)[inside]
+    sums = csr_array((residuals, (bins.index[inside], groups[inside])), shape=(bins.m, count))
+    parts = [bins.residual(y)[None]]
+    size = max(1, BATCH // count)
+    for start in range(0, flips, size):
+        parts.append((sums @ _signs(count, min(size, flips - start), rng)).T)
+    values = statistics(bins, np.vstack(parts))
+    return smallest_rank(values[0], values[1:])
+
+
+def flipped_vector_p_value(
+    p: Array, y: Integers, groups: Integers, rng: np.random.Generator, flips: int
+) -> float:
+    """Return the p-value of the test of `vector_test`, with flipped signs in place of resamples."""
+    if len(p) > MOST_ROWS:
+        rows = np.sort(rng.choice(len(p), MOST_ROWS, replace=False))
+        p, y, groups = p[rows], y[rows], groups[rows]
+    test = VectorStatistics(p / p.sum(axis=1, keepdims=True))
+    observed = test(y)
+    signs = _signs(int(groups.max()) + 1, flips, rng)
+    null = np.stack([test(y, column[groups]) for column in signs.T])
+    return smallest_rank(observed, null)
+
+
+def _signs(rows: int, columns: int, rng: np.random.Generator) -> Array:
+    signs: Array = rng.choice(np.array([-1.0, 1.0]), (rows, columns))
+    return signs
+
+
+def one_row_each(data: Judged, rng: np.random.Generator) -> Judged:
+    """Return one row of each group, drawn at random. Its rows are independent.
+
+    Examples
+    --------
+    >>> from harness.judging.data import from_arrays
+    >>> data = from_arrays([0.1, 0.2, 0.3], [0, 1, 0], group_rows=["a", "b", "b"])
+    >>> one_row_each(data, np.random.default_rng(0)).p[:, 1].tolist()
+    [0.1, 0.2]
+    """
+    assert data.row_groups is not None
+    order = rng.permutation(data.n)
+    _, first = np.unique(data.row_groups[order], return_index=True)
+    rows = np.sort(order[first])
+    groups = {name: values[rows] for name, values in data.groups.items()}
+    return replace(data, p=data.p[rows], y=data.y[rows], groups=groups, row_groups=None)
