@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from harness.calibrators.base import CalibrationMap
 from harness.calibrators.temperature import Temperature
 from harness.errors import BadInputError
-from harness.math.arrays import label_positions, to_array
+from harness.math.arrays import to_array
 from harness.math.columns import arrange_columns, as_text, few
 from harness.math.notions import checked
 
@@ -126,3 +127,32 @@ def _classes(y: ArrayLike, k: int) -> NDArray[Any]:
         f"y holds {len(labels)} different labels ({few(shown)}), but p has {k} classes; pass rows "
         f"with labels of every class, or labels 0..{k - 1}."
     )
+
+
+def label_positions(y: ArrayLike, classes: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+    """Return the position of each label y (n,) in the labels of a classifier, `classes_`.
+
+    Raises
+    ------
+    BadInputError
+        If a label is not in `classes`.
+
+    Examples
+    --------
+    >>> label_positions(["no", "yes", "no"], ["no", "yes"]).tolist()
+    [0, 1, 0]
+    >>> label_positions([1, -1], np.array([-1, 1])).tolist()
+    [1, 0]
+    """
+    labels = np.asarray(to_array(y))
+    if labels.ndim != 1:
+        raise BadInputError(f"y has shape {labels.shape}; it must be (n,), one label per row.")
+    positions = pd.Index(classes).get_indexer(pd.Index(labels))
+    if (positions < 0).any():
+        row = int(np.argmax(positions < 0))
+        allowed = ", ".join(map(str, list(classes)[:10]))
+        raise BadInputError(
+            f"y holds label {labels[row]!s} at row {row}, which the classifier does not know; its "
+            f"classes are {allowed}."
+        )
+    return positions.astype(np.int64)

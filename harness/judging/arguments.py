@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from harness.calibrators.scikit import SklearnCalibrator
+from harness.calibrators.scikit import SklearnCalibrator, label_positions
 from harness.calibrators.temperature import Temperature
 from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.judging.data import from_arrays, with_classes_of
 from harness.judging.findings import Judged
-from harness.math.arrays import label_positions
 from harness.math.columns import as_text
 
 FORMS = "judge takes (p, y), (classifier, x, y) or (p_val, y_val, p_test, y_test)"

@@ -1,15 +1,11 @@
-"""Arrays and labels in the forms of other libraries: tensors, and labels of a classifier."""
+"""Arrays in the forms of other libraries: tensors, and numbers with missing values of pandas."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-
-from harness.errors import BadInputError
 
 
 def to_array(values: Any) -> Any:
@@ -21,11 +17,15 @@ def to_array(values: Any) -> Any:
     """
     if isinstance(values, np.ndarray):  # the common case
         return values
-    if isinstance(values, pd.DataFrame) and any(map(_is_nullable_number, values.dtypes)):
-        return values.apply(to_array)
-    if isinstance(values, pd.Series) and _is_nullable_number(values.dtype):
+    pandas = sys.modules.get("pandas")  # without it, no value is one of its frames
+    if pandas and isinstance(values, pandas.DataFrame):
+        nullable = any(_is_nullable_number(dtype, pandas) for dtype in values.dtypes)
+        return values.apply(to_array) if nullable else values
+    if pandas and isinstance(values, pandas.Series):
+        if not _is_nullable_number(values.dtype, pandas):
+            return values
         numbers = values.to_numpy("float64", na_value=np.nan)
-        return pd.Series(numbers, index=values.index, name=values.name)
+        return pandas.Series(numbers, index=values.index, name=values.name)
     if hasattr(values, "detach"):
         values = values.detach().cpu()
         if "bfloat16" in str(values.dtype):  # a type that numpy lacks
@@ -36,35 +36,6 @@ def to_array(values: Any) -> Any:
     return values
 
 
-def label_positions(y: ArrayLike, classes: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
-    """Return the position of each label y (n,) in the labels of a classifier, `classes_`.
-
-    Raises
-    ------
-    BadInputError
-        If a label is not in `classes`.
-
-    Examples
-    --------
-    >>> label_positions(["no", "yes", "no"], ["no", "yes"]).tolist()
-    [0, 1, 0]
-    >>> label_positions([1, -1], np.array([-1, 1])).tolist()
-    [1, 0]
-    """
-    labels = np.asarray(to_array(y))
-    if labels.ndim != 1:
-        raise BadInputError(f"y has shape {labels.shape}; it must be (n,), one label per row.")
-    positions = pd.Index(classes).get_indexer(pd.Index(labels))
-    if (positions < 0).any():
-        row = int(np.argmax(positions < 0))
-        allowed = ", ".join(map(str, list(classes)[:10]))
-        raise BadInputError(
-            f"y holds label {labels[row]!s} at row {row}, which the classifier does not know; its "
-            f"classes are {allowed}."
-        )
-    return positions.astype(np.int64)
-
-
-def _is_nullable_number(dtype: Any) -> bool:
-    is_extension = pd.api.types.is_extension_array_dtype(dtype)
-    return bool(is_extension and pd.api.types.is_numeric_dtype(dtype))
+def _is_nullable_number(dtype: Any, pandas: Any) -> bool:
+    types = pandas.api.types
+    return bool(types.is_extension_array_dtype(dtype) and types.is_numeric_dtype(dtype))
