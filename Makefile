@@ -83,10 +83,15 @@ site: docs
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing packages, about a minute with a fast connection"
-	$(PIP) -e '.[test,site,docs]'
-	touch $(STAMP)
+	@echo "setup, one to five minutes: step 1 of 4, environment $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "step 2 of 4: packages of calharness itself"
+	@$(PIP) -e .
+	@echo "step 3 of 4: packages of the tests"
+	@$(PIP) -e '.[test]'
+	@echo "step 4 of 4: packages of the site and of the documentation"
+	@$(PIP) -e '.[test,site,docs]'
+	@touch $(STAMP)
 
 # Faults at random moments (killed processes, full disks, damaged stores), and damaged files.
 faults: setup

@@ -103,14 +103,20 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
     coarse = coarse[coarse["regret"].notna()]
     coarse = coarse.assign(k=arena_content.near(coarse["k"]))
     main = coarse[coarse["estimand"].isin(arena.MAIN)]
-    parts = []
-    for size in range(len(FILTERS) + 1):
-        for by in itertools.combinations(FILTERS, size):
-            board = arena.leaderboard(coarse if size < 2 else main, by, resamples=resamples)
-            parts.append(board.assign(**{name: ALL for name in FILTERS if name not in by}))
-    boards = pd.concat(parts, ignore_index=True).astype(dict.fromkeys(FILTERS, str))
-    ranks = boards.groupby(["notion", "estimand", *FILTERS])["rank"]
-    return boards.assign(ranked=ranks.transform("count"))
+    few, many = (
+        [by for size in sizes for by in itertools.combinations(FILTERS, size)]
+        for sizes in ((0, 1), (2, 3))
+    )
+    boards = [
+        *zip(few, arena.leaderboards(coarse, few, resamples)),
+        *zip(many, arena.leaderboards(main, many, resamples)),
+    ]
+    parts = [
+        board.assign(**{name: ALL for name in FILTERS if name not in by}) for by, board in boards
+    ]
+    whole = pd.concat(parts, ignore_index=True).astype(dict.fromkeys(FILTERS, str))
+    ranks = whole.groupby(["notion", "estimand", *FILTERS])["rank"]
+    return whole.assign(ranked=ranks.transform("count"))
 
 
 def points(settings: pd.DataFrame) -> pd.DataFrame:

@@ -89,8 +89,12 @@ def write(path: Path, content: Content) -> Path:
 
 
 def _remove_others(out: Path, written: set[Path]) -> None:
-    """Remove files of an earlier build from the folders to which this build has written."""
+    """Remove files of an earlier build from the folders to which this build has written.
+
+    The folder "results" has copies of results that earlier versions made.
+    """
     folders = {path.relative_to(out).parts[0] for path in written if path.parent != out} - {"docs"}
+    folders.add("results")
     for path in [path for folder in sorted(folders) for path in (out / folder).rglob("*")]:
         if path.is_file() and path not in written:
             path.unlink()

@@ -11,7 +11,8 @@ from harness.pages.arena_tables import ANSWER_COLUMNS
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import join_equations, page
 
-QUESTIONS = (  # (question, link, description of the linked page)
+# (question, link, description of the linked page); `Sources.results` is put in place of {results}
+QUESTIONS = (
     ("Is my model calibrated?", "#judge", "one command on a file of predictions"),
     ("Which estimator should I use at my n and k?", "arena/index.html",
      "the arena, with filters for notion, family, n and k"),
@@ -19,7 +20,7 @@ QUESTIONS = (  # (question, link, description of the linked page)
      "the page of binned15: bias, failures, cost"),
     ("What does an estimator cost for 10,000 predictions?", "estimators/index.html",
      "measured CPU seconds and their growth with n"),
-    ("Can I trust the interval of an estimator?", "results/arena/index.html#intervals",
+    ("Can I trust the interval of an estimator?", "{results}arena/index.html#intervals",
      "measured coverage of every interval"),
     ("On which problems were the estimators compared, and how is the truth known?",
      "problems/index.html", "distribution of scores, miscalibration, true values with errors"),
@@ -39,11 +40,13 @@ QUESTIONS = (  # (question, link, description of the linked page)
 
 def pages(sources: Sources) -> Files:
     """Yield index.html."""
+    results = sources.results
+    questions = [(text, link.format(results=results), what) for text, link, what in QUESTIONS]
     yield "index.html", page(
         "overview.html.j2", "index.html", "calharness",
         description="Estimators of calibration error on problems with known truth, and the numbers "
         "of five papers compared with ours.",
-        heads=ANSWER_COLUMNS, answers=answers(sources.root), questions=QUESTIONS,
+        heads=ANSWER_COLUMNS, answers=answers(sources.root), questions=questions, results=results,
         estimators=catalogue.counts("estimator"), problems=catalogue.counts("problem"),
         **index.summary(sources.sections, sources.papers),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from harness.common.writing import whole_file
 from harness.configure import variations
 from harness.pages.index import OWN_RUNS
-from harness.pages.sources import Files, Sources, copied_files
+from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 
 KINDS = {
@@ -122,12 +122,8 @@ def save(folder: Path) -> Path:
 
 
 def pages(sources: Sources) -> Files:
-    """Yield runs.html, and copies of all files of the user's runs."""
-    every = runs(sources.root)
-    yield "runs.html", _page(every, "runs.html", "results/", alone=False)
-    for run in every:
-        place = f"{run.kind}/{run.name}"
-        yield from copied_files(sources.root / place, f"results/{place}")
+    """Yield runs.html."""
+    yield "runs.html", _page(runs(sources.root), "runs.html", sources.results, alone=False)
 
 
 def _page(every: list[Run], path: str, base: str, alone: bool) -> str:

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.pages import index
-from harness.pages.sources import Files, Sources, copied_files
+from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 
 AGREE = ("identical", "within error")
 
 
 def pages(sources: Sources) -> Files:
-    """Yield papers/index.html, papers/<paper>.html, and copies of the results of papers and arena.
-
-    The index of results is copied too, because the copied pages link to it.
-    """
+    """Yield papers/index.html and papers/<paper>.html."""
     sections = sources.sections
     claims = [
         {"paper": section["paper"].id, **claim}
@@ -28,17 +25,14 @@ def pages(sources: Sources) -> Files:
         "papers.html.j2", "papers/index.html", "The papers and their reproduction", tables=True,
         description="Every figure, table and claim of the papers, with its outcome.",
         **index.summary(sections, sources.papers), items=list(_items(sections)), claims=claims,
+        results=f"../{sources.results}",
     )  # fmt: skip
     for section in sections:
         paper, path = section["paper"], f"papers/{section['paper'].id}.html"
         description = f"Reproduction of {paper.citation}"
         values: dict[str, Any] = {"description": description, "one": section, **index.MEANINGS}
+        values["results"] = f"../{sources.results}"
         yield path, page("paper.html.j2", path, paper.title, **values)
-    for name in (*(paper.id for paper in sources.papers), "arena"):
-        yield from copied_files(sources.root / name, f"results/{name}")
-    for name in ("index.html", index.OWN_RUNS):
-        if (sources.root / name).is_file():
-            yield f"results/{name}", sources.root / name
 
 
 def _items(sections: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

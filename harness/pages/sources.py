@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,20 +49,18 @@ class Sources:
             root, out or root / "site", known, tuple(ids("estimator")), tuple(ids("problem"))
         )
 
+    @property
+    def results(self) -> str:
+        """Relative link from the root of the site to the folder of results, such as "../".
+
+        Pages link to figures and tables there, because copies would be most of the site's bytes.
+        """
+        return f"{Path(os.path.relpath(self.root, self.out)).as_posix()}/"
+
     @functools.cached_property
     def sections(self) -> list[dict[str, Any]]:
         """The result of `harness.pages.index.section` for every paper."""
         return [index.section(paper, self.root) for paper in self.papers]
-
-
-def copied_files(folder: Path, place: str) -> Iterator[tuple[str, Path]]:
-    """Yield (path in the site, path of the file) for all files below a folder.
-
-    `place` is the folder in the site.
-    """
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            yield f"{place}/{path.relative_to(folder).as_posix()}", path
 
 
 def describe_problem(name: str) -> str:

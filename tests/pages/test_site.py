@@ -1,6 +1,7 @@
 """`calharness site`: its pages as text, and in a browser."""
 
 import json
+import os
 import re
 import sys
 from html.parser import HTMLParser
@@ -85,12 +86,9 @@ class Seen(HTMLParser):
 
 
 def pages_of(site):
-    """{path: Seen} of the site's own pages; copied results have tests of their own."""
-    result = {path.relative_to(site).as_posix(): path for path in site.rglob("*.html")}
+    """{path: Seen} of the site's own pages; results have tests of their own."""
     return {
-        name: Seen(path.read_text())
-        for name, path in result.items()
-        if not name.startswith("results/")
+        path.relative_to(site).as_posix(): Seen(path.read_text()) for path in site.rglob("*.html")
     }
 
 
@@ -127,13 +125,13 @@ def test_every_page_can_be_read_without_seeing_it(small):
         ), name
 
 
-def test_every_link_leads_to_a_page_of_the_site(small):
+def test_every_link_leads_to_a_page_of_the_site_or_to_a_result(small):
     pages = pages_of(small)
     for name, page in pages.items():
         for link in set(page.links) - {"data:,"}:  # the icon, which is none
             file, _, place = link.partition("#")
             to = (small / name).parent / file if file else small / name
-            where = to.resolve().relative_to(small.resolve()).as_posix()
+            where = os.path.relpath(to.resolve(), small.resolve())
             assert not re.match("[a-z]+:", link), (name, link)
             if where.startswith(OTHERS) or where in ("assets/tables.js", "assets/tables.css"):
                 continue
@@ -141,11 +139,12 @@ def test_every_link_leads_to_a_page_of_the_site(small):
             assert not place or where not in pages or place in pages[where].ids, (name, link)
 
 
-def test_results_are_copied_with_the_index_that_they_lead_back_to(small):
-    item = (small / "results" / "berta2026" / "fig2.html").read_text()
-    assert '<a href="../index.html">' in item and (small / "results" / "index.html").is_file()
-    assert (small / "results" / "berta2026" / "fig2.csv").is_file()
-    assert (small / "results" / "sweeps" / "bins" / "bins.html").is_file()
+def test_results_are_linked_and_not_copied(small):
+    pages = pages_of(small)
+    assert "../../berta2026/fig2.html" in pages["papers/berta2026.html"].links
+    assert "../sweeps/bins/bins.html" in pages["runs.html"].links
+    assert "../arena/index.html#intervals" in pages["index.html"].links
+    assert not list(small.rglob("fig2.*"))
 
 
 def test_what_came_from_data_is_text(small):
@@ -171,17 +170,22 @@ def test_the_ten_lines_are_those_of_the_arenas_page(small):
 
 
 def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, tmp_path):
-    run = a_run(tmp_path, experiment="smoke", differs={"reps": [20, 5]})
-    parts = {"your runs": own_results.pages, "provenance": provenance_page.pages}
+    names = ["problems/a.html", "problems/b.html"]
+    parts = {
+        "problems": lambda sources: ((name, "") for name in names),
+        "provenance": provenance_page.pages,
+    }
     site = build.build(tmp_path, parts=parts).parent
-    copy = site / "results" / "variations" / "mine" / "mine.html"
-    assert copy.is_file() and provenance_page.UNBUILT in (site / "docs" / "index.html").read_text()
+    assert provenance_page.UNBUILT in (site / "docs" / "index.html").read_text()
     (site / "docs" / "index.html").write_text("built")
     (site / "docs" / "more.html").write_text("built")
-    (run / "mine.html").rename(run / "other.html")
-    a_run(tmp_path, name="next")
+    copy = site / "results" / "berta2026" / "fig2.html"  # earlier versions copied results
+    copy.parent.mkdir(parents=True)
+    copy.write_text("")
+    names.remove("problems/a.html")
     build.build(tmp_path, parts=parts)
-    assert not copy.exists() and (copy.parent.parent / "next" / "next.html").is_file()
+    assert not copy.exists() and not (site / "problems/a.html").exists()
+    assert (site / "problems/b.html").is_file()
     assert {path.read_text() for path in (site / "docs").iterdir()} == {"built"}
 
 

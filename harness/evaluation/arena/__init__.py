@@ -23,7 +23,7 @@ estimators share the draws. The best estimator of a setting is that of the origi
 resample. A group with one problem varies only through its replications.
 """
 
-from harness.evaluation.arena.boards import frontier, leaderboard
+from harness.evaluation.arena.boards import frontier, leaderboard, leaderboards
 from harness.evaluation.arena.regrets import settings
 from harness.evaluation.arena.rules import (
     MAIN,
@@ -40,5 +40,6 @@ from harness.evaluation.arena.statements import against, better, choices
 
 __all__ = [
     "MAIN", "OTHER", "RULE", "against", "better", "choices", "read_development", "read_families",
-    "map_families", "floors", "frontier", "is_anchor", "is_published", "leaderboard", "settings",
+    "map_families", "floors", "frontier", "is_anchor", "is_published", "leaderboard",
+    "leaderboards", "settings",
 ]  # fmt: skip

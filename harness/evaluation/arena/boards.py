@@ -69,12 +69,24 @@ def leaderboard(
             Sums of these columns of `settings`: numbers of cells.
     """
     by = [by] if isinstance(by, str) else list(by)
-    if not set(by) <= set(GROUP):
-        raise BadInputError(
-            f"by is {by}; allowed are family, n and k. Notions and estimands always have "
-            "leaderboards of their own."
-        )
-    tables = []
+    return leaderboards(settings, [by], resamples, seed, level)[0]
+
+
+def leaderboards(
+    settings: pd.DataFrame,
+    filters: Sequence[Sequence[str]],
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> list[pd.DataFrame]:
+    """Return the result of `leaderboard` for each `by` in `filters`, from one bootstrap."""
+    for by in filters:
+        if not set(by) <= set(GROUP):
+            raise BadInputError(
+                f"by is {by}; allowed are family, n and k. Notions and estimands always have "
+                "leaderboards of their own."
+            )
+    tables: list[list[pd.DataFrame]] = [[] for _ in filters]
     for (notion, estimand), part in settings.groupby(["notion", "estimand"], sort=True):
         ranked = part[part["regret"].notna()]
         if ranked.empty:
@@ -87,11 +99,17 @@ def leaderboard(
             )
         means = group_means(block, resamples, seed)
         positions = pd.DataFrame(block.groups, columns=GROUP)
-        for key, members in positions.groupby(by) if by else [((), positions)]:
-            chosen = dict(zip(by, key))
-            rows = part[part[by].eq(pd.Series(chosen)).all(axis=1)] if by else part
-            table = _summary(block, means[members.index], members, rows, level)
-            tables.append(table.assign(notion=notion, estimand=estimand, **chosen))
+        for by, boards in zip(filters, tables):
+            for key, members in positions.groupby(list(by)) if by else [((), positions)]:
+                chosen = dict(zip(by, key))
+                rows = part[part[list(by)].eq(pd.Series(chosen)).all(axis=1)] if by else part
+                table = _summary(block, means[members.index], members, rows, level)
+                boards.append(table.assign(notion=notion, estimand=estimand, **chosen))
+    return [_sort(boards, by) for boards, by in zip(tables, filters)]
+
+
+def _sort(tables: list[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
+    """Join leaderboards, and sort their rows by notion, estimand, `by` and rank."""
     first = ["notion", "estimand", *by]
     if not tables:
         return pd.DataFrame(columns=[*first, "estimator", *COLUMNS])
