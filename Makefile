@@ -74,7 +74,8 @@ engines: setup
 
 # docs/ into results/site/docs. A broken link, anchor or reference is an error.
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "building the documentation, about half a minute"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # The site from the stored results. It links to the pages of the documentation.
 site: docs

@@ -52,8 +52,8 @@ class Problem:
     scores : str
         Description of the picture in words, "" if no rows were drawn.
     picture : bytes, Path or None
-        Picture of the problem. If the data are not available, it is the picture that the arena's
-        own run drew.
+        Picture of the problem. It is the picture that the arena's own run drew, if that shows this
+        version of the problem, or if the data are not available.
     """
 
     name: str
@@ -116,13 +116,15 @@ def read_problem(
     except BadInputError as error:
         component, absent = None, str(error)
     truths = {pair: truth for pair, truth in stored_truths.get(key, {}).items() if truth}
+    card = sources.root / "arena" / "cards" / f"{name}.png"
     if component and not absent:
         p, _ = problem_pictures.sample(component.object, spec)
         c = component.object.posterior(p)
         scores = describe_scores(p, c)
-        picture = to_png(problem_pictures.draw(p, c), DPI)
+        is_current = problem_pictures.is_current(card, key)
+        picture = card if is_current else to_png(problem_pictures.draw(p, c), DPI)
         truths = truths or _computed_truths(sources.root, key, component.object, spec)
-    elif (card := sources.root / "arena" / "cards" / f"{name}.png").is_file():
+    elif card.is_file():
         picture = card
     if component and (truths or not absent):
         with contextlib.suppress(BadInputError):  # the number of classes needs an absent file

@@ -46,7 +46,7 @@ def save(folder: Path, keys: Mapping[str, str]) -> dict[str, Path]:
     pictures = {}
     for name, key in keys.items():
         path = folder / f"{name}.png"
-        if not (path.is_file() and key.encode() in path.read_bytes()[:2000]):
+        if not is_current(path, key):
             try:
                 problem = load("problem", name, {})
                 spec = ProblemSpec.of(problem)
@@ -61,6 +61,11 @@ def save(folder: Path, keys: Mapping[str, str]) -> dict[str, Path]:
                 temporary.write_bytes(content)
         pictures[name] = path
     return pictures
+
+
+def is_current(path: Path, key: str) -> bool:
+    """Return True if a picture exists that `save` drew for a problem with this key."""
+    return path.is_file() and key.encode() in path.read_bytes()[:2000]
 
 
 def why_not_drawn(problem: Any, spec: ProblemSpec) -> str:

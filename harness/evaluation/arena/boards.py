@@ -100,11 +100,11 @@ def leaderboards(
         means = group_means(block, resamples, seed)
         positions = pd.DataFrame(block.groups, columns=GROUP)
         for by, boards in zip(filters, tables):
+            averages, sizes = _averages(part, list(by))
             for key, members in positions.groupby(list(by)) if by else [((), positions)]:
-                chosen = dict(zip(by, key))
-                rows = part[part[list(by)].eq(pd.Series(chosen)).all(axis=1)] if by else part
-                table = _summary(block, means[members.index], members, rows, level)
-                boards.append(table.assign(notion=notion, estimand=estimand, **chosen))
+                of_board = averages.loc[key] if by else averages
+                table = _summary(block, means[members.index], members, of_board, sizes[key], level)
+                boards.append(table.assign(notion=notion, estimand=estimand, **dict(zip(by, key))))
     return [_sort(boards, by) for boards, by in zip(tables, filters)]
 
 
@@ -118,21 +118,66 @@ def _sort(tables: list[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
     return whole[[*first, "estimator", *COLUMNS]]
 
 
-def _summary(
-    block: Block, means: NDArray[np.float64], groups: pd.DataFrame, rows: pd.DataFrame, level: float
-) -> pd.DataFrame:
-    """Return one leaderboard.
+def _averages(part: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, dict[Any, int]]:
+    """Average rows of `arena.settings` by the columns `by` and estimator, for all leaderboards.
 
-    `means` (groups, resamples + 1, estimators) are the bootstrapped mean log regrets of the
-    groups, as `group_means` returns them. `rows` are the rows of `arena.settings` that belong to
-    the leaderboard.
+    Returns
+    -------
+    averages : DataFrame
+        Columns of `leaderboard` that are no means over groups of settings. The index is
+        (*by, estimator).
+    sizes : dict
+        {values of `by`: number of settings in which some estimator has a regret}.
     """
-    ranked = rows[rows["regret"].notna()]
+    ranked = part[part["regret"].notna()]
     logs = ranked.assign(
         **{name: _log(ranked[name]) for name in ("regret_split", "rmse", "cpu_seconds")}
     )
-    by_estimator = logs.groupby("estimator")
-    names = [name for name in block.names if name in by_estimator.groups]
+    keys = [*by, "estimator"]
+    groups = logs.groupby(keys)
+    averages = groups[["rmse", "cpu_seconds", "bias", "over", "coverage", "width"]].mean()
+    within = [name for name in GROUP if name not in by]
+    split = logs.groupby([*keys, *within])["regret_split"].mean().groupby(keys).mean()
+    averages = averages.assign(
+        rmse=np.exp(averages["rmse"]),
+        cpu_seconds=np.exp(averages["cpu_seconds"]),
+        settings=groups.size(),
+        regret_split=np.exp(split),
+        worst_setting=groups["regret"].max(),
+    )
+    counts = part.groupby(keys)[["reps", "undefined", "failed", "skipped"]].sum()
+    different = ranked.drop_duplicates([*SETTING, *by])
+    sizes = dict(different.groupby(by).size()) if by else {}
+    sizes = {key if isinstance(key, tuple) else (key,): int(n) for key, n in sizes.items()}
+    return averages.join(counts), sizes or {(): len(different)}
+
+
+def _summary(
+    block: Block,
+    means: NDArray[np.float64],
+    groups: pd.DataFrame,
+    averages: pd.DataFrame,
+    settings: int,
+    level: float,
+) -> pd.DataFrame:
+    """Return one leaderboard.
+
+    Parameters
+    ----------
+    block : Block
+        Squared errors of the notion and estimand.
+    means : array (groups, resamples + 1, estimators)
+        Bootstrapped mean log regrets of the groups, as `group_means` returns them.
+    groups : DataFrame
+        The groups (family, n, k) of the leaderboard.
+    averages : DataFrame
+        Its rows of the result of `_averages`, by estimator.
+    settings : int
+        Number of its settings.
+    level : float
+        Level of the intervals.
+    """
+    names = [name for name in block.names if name in averages.index]
     means = means[:, :, [block.names.index(name) for name in names]]
 
     # Regret: the mean over the groups, and the worst group.
@@ -141,32 +186,23 @@ def _summary(
     worst = np.where(np.isnan(means).all(axis=0), np.nan, filled.max(axis=0))
     worst_group = groups.iloc[filled[:, 0].argmax(axis=0)].itertuples(index=False)
     (low, high), (worst_low, worst_high) = quantiles(mean, level), quantiles(worst, level)
-    split = logs.groupby(["estimator", *GROUP])["regret_split"].mean().groupby("estimator").mean()
 
     # Ranks, in the sample and in each resample.
-    sizes = by_estimator.size()[names].to_numpy()
-    share = sizes / ranked.groupby(SETTING).ngroups
+    share = averages["settings"][names].to_numpy() / settings
     can = (share >= LEAST_SHARE) & ~np.array([is_anchor(name) for name in names])
     value = np.where(can, np.nan_to_num(mean, nan=np.inf), np.inf)
     places = value.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
     ranks = np.where(can, 1.0 + places, np.nan)
     rank_low, rank_high = quantiles(ranks, level)
 
-    averages = by_estimator[["rmse", "cpu_seconds", "bias", "over", "coverage", "width"]].mean()
-    averages = averages.assign(
-        rmse=np.exp(averages["rmse"]), cpu_seconds=np.exp(averages["cpu_seconds"])
-    )
     table = pd.DataFrame({
-        "estimator": names, "settings": sizes, "share": share,
-        "regret": np.exp(mean[0]), "low": np.exp(low), "high": np.exp(high),
-        "regret_split": np.exp(split[names].to_numpy()),
-        "worst": np.exp(worst[0]), "worst_low": np.exp(worst_low), "worst_high": np.exp(worst_high),
+        "estimator": names, "share": share, "regret": np.exp(mean[0]), "low": np.exp(low),
+        "high": np.exp(high), "worst": np.exp(worst[0]), "worst_low": np.exp(worst_low),
+        "worst_high": np.exp(worst_high),
         "worst_at": [f"{family}, n = {n:,}, k = {k}" for family, n, k in worst_group],
-        "worst_setting": by_estimator["regret"].max()[names].to_numpy(),
         "rank": ranks[0], "rank_low": np.floor(rank_low), "rank_high": np.ceil(rank_high),
     })  # fmt: skip
-    counts = rows.groupby("estimator")[["reps", "undefined", "failed", "skipped"]].sum()
-    return table.join(averages, on="estimator").join(counts, on="estimator")
+    return table.join(averages, on="estimator")
 
 
 def _log(values: pd.Series) -> Any:
