@@ -113,6 +113,9 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     assert gap.low is not None and gap.high is not None
     gap = replace(gap, low=max(gap.low, -1.0), high=min(gap.high, 1.0))
     gap = gap.with_zero() if join_zero else gap
+    if np.array_equal(s, e):
+        sentence = "The predictions are neither over- nor underconfident: all of them came true."
+        return Direction(mean, rate, gap, sentence)
     if notion != "binary":
         result = {
             1: "The predictions are overconfident",
@@ -165,9 +168,10 @@ def _describe_slope(slope: Interval) -> str:
         result, place = "The predictions are overconfident", ", below 1"
     else:
         result, place = "It cannot be told if the predictions are over- or underconfident", ""
+    value, low, high = (format_end(x or 0.0, 2) for x in (slope.value, slope.low, slope.high))
     return (
-        f"{result}: the calibration slope is {slope.value:.2f} ({format_percent(slope.level)} "
-        f"interval {slope.low:.2f} to {slope.high:.2f}){place}."
+        f"{result}: the calibration slope is {value} ({format_percent(slope.level)} "
+        f"interval {low} to {high}){place}."
     )
 
 

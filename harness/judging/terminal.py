@@ -141,10 +141,13 @@ def _places(answer: Where) -> Iterable[str]:
         yield f"mean score minus frequency, by group: {', '.join(parts)}"
     region = max(answer.regions, key=lambda row: row.share, default=None)
     if not groups and region is not None and region.share > 0.0:
+        scores = f"from {format_number(region.low)} to {format_number(region.high)}"
+        if region.low == region.high:
+            scores = f"of {format_number(region.low)}"
         yield (
-            f"largest share of the error: {format_percent(region.share)} at scores from "
-            f"{format_number(region.low)} to {format_number(region.high)} (mean score "
-            f"{format_number(region.said)}, frequency {format_number(region.happened.value)})"
+            f"largest share of the error: {format_percent(region.share)} at scores {scores} (mean "
+            f"score {format_number(region.said)}, "
+            f"frequency {format_number(region.happened.value)})"
         )
 
 

@@ -106,10 +106,13 @@ def where(data: Judged, level: float) -> Where:
     names = [f"{len(classes)} classes"] if classes else []
     names.append(f"{format_count(len(regions), 'region')} of scores")
     names += [format_count(len(groups), "group")] if groups else []
+    searched = f" among {join_names(names)}, corrected for their number"
+    if len(names) == len(regions) == 1:
+        searched = ""
+    size = "small" if data.n > FEWEST_IN_REGION else "even large"
     sentence = " ".join(parts) or (
-        f"Nothing stands out at the {format_percent(level)} level among {join_names(names)}, "
-        f"corrected for their number. With {format_count(data.n, 'row')}, "
-        f"{'small' if data.n > FEWEST_IN_REGION else 'even large'} errors could have been missed."
+        f"Nothing stands out at the {format_percent(level)} level{searched}. With "
+        f"{format_count(data.n, 'row')}, {size} errors could have been missed."
     )
     return Where(
         sentence, tuple(panels), tuple(classes), tuple(regions), tuple(groups), tuple(notes)

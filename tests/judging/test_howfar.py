@@ -237,6 +237,12 @@ def test_no_calibration_line_without_different_scores_and_enough_events():
     assert calibration_line(certain, np.arange(200) % 2, 0.95)[0].high < 0.1
 
 
+def test_a_perfect_model_is_neither_over_nor_underconfident():
+    y = np.arange(200) % 2
+    answer = scores.direction(from_arrays(y.astype(float), y), 0.95)
+    assert answer.gap.value == 0.0 and "neither over- nor underconfident" in answer.sentence
+
+
 @pytest.mark.parametrize("slope, word", [(0.5, "overconfident"), (2.0, "underconfident")])
 def test_a_binary_model_is_called_over_or_underconfident_by_its_slope(slope, word):
     p, y = line_sample(2_000, slope, 0.0, np.random.default_rng(1))
