@@ -11,7 +11,7 @@
 # make peers       other libraries' estimators and their tests
 # make engines     Dask, Ray, submitit and an S3 server, and the tests of a run on each of them
 # make hours       commands that reproduce a paper, and studies of many repetitions
-# make faults      kills, full disks, damaged stores and 100,000 damaged files, some twenty minutes
+# make faults      kills, full disks, damaged stores, lost hosts and 100,000 damaged files, half an hour
 # make lock        fresh pins
 # make benchmark   speed of our estimators, of other libraries and of the harness
 # make clean       remove the environment
@@ -23,7 +23,7 @@ MOTO := .venv-moto
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: run help results recompute test golden slow hours \
-  foundation peers engines docs site setup lint faults benchmark lock clean
+  foundation peers clusters engines docs site setup lint faults benchmark lock clean
 
 run: setup
 	$(BIN)/calharness experiment=berta2026_fig1
@@ -65,10 +65,12 @@ peers: setup
 
 # Clusters on this machine, and a bucket. moto needs other versions of packages than the
 # documentation, so it has an environment of its own.
-engines: setup
+clusters: setup
 	$(PIP) -e '.[test,dask,ray,slurm]'
 	test -x $(MOTO)/bin/moto_server || { $(PYTHON) -m venv $(MOTO) && \
 	$(MOTO)/bin/python -m pip install --quiet --disable-pip-version-check 'moto[server]>=5,<6'; }
+
+engines: clusters
 	CALHARNESS_MOTO_SERVER=$(CURDIR)/$(MOTO)/bin/moto_server $(BIN)/python -m pytest \
 	  -m "not hours" tests/execute/test_engines.py tests/records/test_remote.py
 
@@ -94,8 +96,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PIP) -e '.[test,site,docs]'
 	@touch $(STAMP)
 
-# Faults at random moments (killed processes, full disks, damaged stores), and damaged files.
-faults: setup
+# Faults at random moments (killed processes, full disks, damaged stores, lost hosts), and damaged
+# files.
+faults: clusters
 	PYTHONPATH=tests $(BIN)/python -m faults.run
 
 lint: setup
