@@ -55,6 +55,7 @@ SERVERS = (
     b"raylet/raylet",
     b"/ray/_private",
     b"/ray/dashboard",
+    b"Agent",
 )
 
 
