@@ -72,6 +72,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = [text for text in arguments if text not in ("--traceback", "--wide")]
     # SIGTERM from a job scheduler counts as an interruption, so that finished cells are recorded.
     signal.signal(signal.SIGTERM, processes.terminated)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see harness.__main__
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         if (folder := _working_folder()) not in sys.path:
             # The working folder is last, so that a user's file numpy.py does not replace numpy.

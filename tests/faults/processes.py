@@ -97,8 +97,10 @@ def ended(place: Place, name: str, engine: str = "loky") -> Row:
         if running:
             at_work += len(parts.part_files(out)) > seen
             status = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number]
-            row.messages(err, 0 if number == signal.SIGKILL else 1)
-            if process.returncode != status:
+            # In the first second, before the command handles it, a signal gives no message.
+            at_once = process.returncode == -number
+            row.messages(err, 0 if at_once else 1)
+            if process.returncode != status and not at_once:
                 row.wrong += 1
                 row.notes.append(f"status {process.returncode}: {err[-300:]!r}")
         if not running or sum(state == "ok" for state in after.values()) > 0.8 * len(place.keys):
