@@ -76,7 +76,7 @@ engines: clusters
 
 # docs/ into results/site/docs. A broken link, anchor or reference is an error.
 docs: setup
-	@echo "building the documentation, about half a minute"
+	@echo "building the documentation, about ten seconds"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # The site from the stored results. It links to the pages of the documentation.

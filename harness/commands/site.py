@@ -9,7 +9,7 @@ from harness.common.progress import clock
 
 
 def command(words: OutFolder = None) -> int:
-    """Write all results as one static web site, in two to four minutes.
+    """Write all results as one static web site, in about two minutes.
 
     \b
     calharness site                        writes results/site/index.html
