@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
@@ -40,6 +42,19 @@ def pyplot() -> Any:
 
     plt.rcParams.update(STYLE)  # type: ignore[arg-type]
     return plt
+
+
+@contextmanager
+def usual_style() -> Iterator[None]:
+    """Restore the user's style at the end of the block.
+
+    matplotlib's own rc_context would also undo what a notebook's backend sets when it starts.
+    """
+    before: dict[str, Any] = {name: matplotlib.rcParams[name] for name in STYLE}
+    try:
+        yield
+    finally:
+        matplotlib.rcParams.update(before)  # type: ignore[arg-type]
 
 
 def subplots(rows: int, columns: int, height: float, **more: Any) -> tuple[Figure, Any]:

@@ -57,7 +57,7 @@ class Judgement(Answers):
         --------
         >>> import harness
         >>> judgement = harness.judge([0.1, 0.4, 0.9], [0, 1, 1], questions=["calibrated"])
-        >>> judgement.to_frame().loc["binary.rejected", "value"]
+        >>> float(judgement.to_frame().loc["binary.rejected", "value"])
         0.0
         """
         return notebook.to_frame(self)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import html as escaping
 from typing import Any
 
-import matplotlib
 import pandas as pd
 
 from harness.common.wording import DASH, clean, format_number
 from harness.figures import reliability_plot
-from harness.figures.style import COLOURS
+from harness.figures.style import COLOURS, usual_style
 from harness.judging import pictures
 from harness.judging.answers import Answers
 from harness.judging.as_json import numbers
@@ -46,14 +45,14 @@ def to_frame(judgement: Answers) -> pd.DataFrame:
 
 def draw(judgement: Answers) -> Any:
     """Draw the reliability diagram of all rows; return its matplotlib Axes."""
-    with matplotlib.rc_context():
+    with usual_style():
         return reliability_plot.figure([pictures.first_panel(judgement)]).axes[0]
 
 
 def html(judgement: Answers) -> str:
     """Return the verdict, the reliability diagram and the main numbers as HTML for a notebook."""
     verdict, _ = choose_verdict(judgement)
-    with matplotlib.rc_context():
+    with usual_style():
         picture = pictures.draw_overall(judgement)
     parts = [f"<p><strong>{escaping.escape(verdict)}</strong></p>"]
     parts += [f"<p>{escaping.escape(clean(sentence))}</p>" for sentence in judgement.sentences]
