@@ -50,11 +50,11 @@ def usual_style() -> Iterator[None]:
 
     matplotlib's own rc_context would also undo what a notebook's backend sets when it starts.
     """
-    before: dict[str, Any] = {name: matplotlib.rcParams[name] for name in STYLE}
+    before = {name: value for name, value in matplotlib.rcParams.items() if name in STYLE}
     try:
         yield
     finally:
-        matplotlib.rcParams.update(before)  # type: ignore[arg-type]
+        matplotlib.rcParams.update(before)
 
 
 def subplots(rows: int, columns: int, height: float, **more: Any) -> tuple[Figure, Any]:

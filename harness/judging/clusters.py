@@ -128,7 +128,7 @@ def one_row_each(data: Judged, rng: np.random.Generator) -> Judged:
     >>> from harness.judging.data import from_arrays
     >>> data = from_arrays([0.1, 0.2, 0.3], [0, 1, 0], group_rows=["a", "b", "b"])
     >>> one_row_each(data, np.random.default_rng(0)).p[:, 1].tolist()
-    [0.1, 0.2]
+    [0.1, 0.3]
     """
     assert data.row_groups is not None
     order = rng.permutation(data.n)
