@@ -174,7 +174,7 @@ def _describe_accuracy(data: Judged) -> KeyNumber:
 def _describe_rows(judgement: Answers) -> KeyNumber:
     """Return the number of rows, with the smallest error that the test detects on them."""
     tests = judgement.calibrated.tests if judgement.calibrated else ()
-    n, note = judgement.data.n, ""
+    n, groups, note = judgement.data.n, judgement.data.row_groups, ""
     if n > 1 and tests and tests[0].detectable is not None:
         note = (
             f"The test finds an error of {_format_points(tests[0].detectable)} with a probability "
@@ -184,7 +184,10 @@ def _describe_rows(judgement: Answers) -> KeyNumber:
         highest = judgement.how_far.errors[0].interval.high
         if highest is not None:
             note = f"An error of {_format_points(highest)} may have been missed."
-    return KeyNumber(f"{n:,}", "row" if n == 1 else "rows", note)
+    name = "row" if n == 1 else "rows"
+    if groups is not None:
+        name += f" in {groups.max() + 1:,} groups"
+    return KeyNumber(f"{n:,}", name, note)
 
 
 # Formats

@@ -9,7 +9,7 @@ import pytest
 import harness
 from harness.judging import calibrated, detectable
 from harness.judging.bins import bin_scores, poisson_binomial
-from harness.judging.data import from_arrays
+from harness.judging.data import from_arrays, reduced
 from harness.judging.measured import measurements
 from harness.judging.scalar_test import scalar_test, smallest_rank, statistics
 from harness.judging.vector_test import halve, vector_test
@@ -112,6 +112,16 @@ def test_overconfident_vectors_are_rejected_under_every_notion():
     answer = calibrated.tests(from_arrays(p, draw_labels(q, rng)), 0.95, rng)
     assert answer.rejected and all(test.rejected for test in answer.tests)
     assert answer.sentence.startswith("The predictions are not calibrated (top-label: p = 0.0")
+
+
+def test_of_many_suspicious_classes_those_that_depart_most_decide():
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet(np.full(20, 0.3), 2000)
+    q = p**0.4 / np.sum(p**0.4, axis=1, keepdims=True)
+    data = from_arrays(p, draw_labels(q, rng))
+    values = [p for _, p in calibrated.class_tests(*reduced(data, "classwise"), 0.95, rng)]
+    assert sum(value <= 0.001 for value in values) == calibrated.MOST_SECOND
+    assert min(values) * 20 <= 0.05 / 3
 
 
 def test_an_impossible_outcome_is_rejected():
