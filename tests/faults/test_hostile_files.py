@@ -221,14 +221,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 @pytest.mark.slow
 @pytest.mark.parametrize("is_honest", [True, False])
 def test_a_bomb_of_lists_takes_less_than_2_gb(tmp_path, is_honest):
-    """15 kB unpack to 12 GB. The footer of the second file says that each list has one value."""
+    """1 kB unpacks to 400 MB. The footer of the second file says that its list has one value."""
     path, values = tmp_path / "a.parquet", 50_000_000
-    table = _lists(values)
-    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
-        for _ in range(30):
-            writer.write_table(table)
+    pq.write_table(_lists(values), path, compression="zstd")
     content = path.read_bytes()
-    assert len(content) < 20_000
+    assert len(content) < 5000
     if not is_honest:
         count, digits = 2 * values, []
         while count > 127:
@@ -236,8 +233,9 @@ def test_a_bomb_of_lists_takes_less_than_2_gb(tmp_path, is_honest):
             count >>= 7
         number = bytes([*digits, count])
         one = bytes([0x82] + [0x80] * (len(number) - 2) + [0])
-        assert number in content
-        path.write_bytes(content.replace(number, one))
+        footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+        assert number in content[footer:]
+        path.write_bytes(content[:footer] + content[footer:].replace(number, one))
         assert pq.read_metadata(path).row_group(0).column(0).num_values == 1
     done = subprocess.run(
         [sys.executable, "-c", _BOMB, str(path)], capture_output=True, text=True, timeout=120
