@@ -30,8 +30,9 @@ def command(
                                        or a calibrator: fit(p, y)
     calharness check binned15          an id of an estimator or a problem
 
-    Your own object runs in a process of its own, so its crash is only reported. Exit status 1 if
-    an item failed.
+    BIASED marks an estimator whose mean on calibrated data is not near 0, but within the bias that
+    it declares (0.1 unless it has another null_bias). Your own object runs in a process of its own,
+    so its crash is only reported. Exit status 1 if an item failed.
     """
     from harness.contract import check as contract
 

@@ -46,11 +46,21 @@ def command(
             help="Compute missing cells of the baseline and store it. This takes hours.",
         ),
     ] = False,
+    quick: Annotated[
+        bool | None,
+        typer.Option(
+            "--quick/--full",
+            help="Use the first 5 replications of each sample size, or all. Without an option that "
+            "selects a part of the arena, the comparison is quick.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Compare your estimator with all estimators of the arena, and write one page about it.
 
     \b
-    calharness compare my_module.mine                      an estimator: module.Name or an id
+    calharness compare my_module.mine                      a first verdict, on 5 of 20 replications
+    calharness compare my_module.mine --full               on the whole arena
     calharness compare calibrator=my_module.MyCalibrator   in the variational estimator
     calharness compare problem=my_module.MyProblem         the arena's cheap estimators on a problem
     calharness compare my_module.mine n=200,1000 reps=10 family=rare notion=binary estimand=l1
@@ -73,7 +83,7 @@ def command(
     if rebuild:
         return _rebuild(words or [])
     started = time.monotonic()
-    request = _read_request(words or [])
+    request = _read_request(words or [], quick)
     from harness.commands import comparison
     from harness.pages import own_results
 
@@ -88,6 +98,15 @@ def command(
         print(f"  failed item of the contract test, {finding.item}: {finding.detail}")
     for note in verdict.notes:
         print(f"  {note}")
+    if request.quick and counts["rest"]:
+        print(
+            f"\nFirst verdict, on a part of the arena ({request.limits}). The same command with "
+            f"--full computes the other {counts['rest']:,} cells:"
+        )
+    for headline in verdict.headlines:
+        print(f"\n{headline}")
+    if verdict.headlines:
+        print("\nIn words to quote:")
     for sentence in verdict.sentences:
         print(f"\n{sentence}")
     rows = []
@@ -100,9 +119,9 @@ def command(
     return 0
 
 
-def _read_request(words: Sequence[str]) -> Request:
+def _read_request(words: Sequence[str], quick: bool | None) -> Request:
     """Return the request for a comparison that the words of the command line describe."""
-    from harness.commands.comparison_request import Request
+    from harness.commands.comparison_request import Request, complete
 
     targets = [("estimator", word) for word in words if "=" not in word]
     given = [word for word in words if "=" in word]
@@ -127,7 +146,7 @@ def _read_request(words: Sequence[str]) -> Request:
             "give one estimator (module.Name or an id), problem=module.Name, or "
             "calibrator=module.Name."
         )
-    return Request(*targets[0], **values)
+    return complete(Request(*targets[0], quick=quick, **values))
 
 
 def _rebuild(words: list[str]) -> int:

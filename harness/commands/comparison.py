@@ -8,6 +8,7 @@ estimators on it. The baseline is not changed.
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from harness.commands import comparison_cells, comparison_plan, comparison_verdicts
 from harness.commands.comparison_cells import Comparison
-from harness.commands.comparison_request import PARTS, Request
+from harness.commands.comparison_request import PARTS, Request, complete
+from harness.commands.comparison_target import configuration
 from harness.commands.comparison_verdicts import CHEAP, Verdict
+from harness.common.progress import clock
 from harness.configure.compose import out_folder
 from harness.configure.settings import as_list
-from harness.math import estimands
 from harness.plan import components, requirements
 from harness.records import baseline
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = "compare"
+# Seconds of the evaluation for each second that the baseline takes to be read. Both depend on the
+# machine and on what else it does.
+EVALUATION = 3.0
 
 
 def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFrame:
@@ -36,7 +41,8 @@ def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFram
     """
     for name in set(PARTS) - {"reps"}:
         options[name] = tuple(as_list(options.get(name)))
-    verdict = decide(Request(kind, target, **options), say=lambda text: None)
+    request = complete(Request(kind, target, **options))
+    verdict = decide(request, say=lambda text: None)
     table = verdict.settings
     if kind != "problem":
         is_best = table["estimator"].eq(table["best"])
@@ -54,12 +60,12 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
     BadInputError
         If the object cannot be compared, or if there is no baseline.
     """
-    name, config = request.configuration()
+    name, config = configuration(request)
     component = components.build_component(request.group, name, config)
     requirements.verify(request.group, component)
-    for estimand in request.estimand:
-        estimands.check_name(str(estimand))
+    started = time.monotonic()
     arena = baseline.read(request.baseline)
+    evaluation = EVALUATION * (time.monotonic() - started)
     out = out_folder(request.out)
     # The key of an object typed at a prompt does not change with its code. Its records must not be
     # kept, because they could be mistaken for those of other code.
@@ -77,19 +83,21 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
             plan, absent = comparison_plan.estimator_plan(arena, component, options)
         else:
             plan = comparison_plan.problem_plan(arena, component.id, config, CHEAP, options)
+        whole = len(plan.cells) - len(plan.skips)
         plan = comparison_plan.restrict(plan, request, arena)
-        comparison = Comparison(request, component, plan, arena, store, is_recordable, say)
+        cells = len(plan.cells) - len(plan.skips)
+        comparison = Comparison(
+            request, component, plan, arena, store, is_recordable, evaluation, say
+        )
         say(
-            f"{len(plan.cells) - len(plan.skips):,} cells to compare; the first cells run, then "
-            "the contract test, then all other cells"
+            f"{cells:,} of {whole:,} cells to compare; the first cells run, then the contract "
+            f"test, then all other cells, then the evaluation (about {clock(evaluation)})"
         )
         counts, findings = comparison_cells.compute(comparison)
         frame = comparison_cells.records(comparison)
-        reasons = dict.fromkeys(absent.values())
-        notes = [
-            f"{list(absent.values()).count(reason)} of the arena's problems are left out: {reason}"
-            for reason in reasons
-        ]
+        if request.family:
+            chosen = {name for family in request.family for name in arena.families[family]}
+            absent = {name: reason for name, reason in absent.items() if name in chosen}
         folder = out / FOLDER / name
-        verdict = comparison_verdicts.write(comparison, frame, folder, findings, notes)
-    return replace(verdict, counts=counts)
+        verdict = comparison_verdicts.write(comparison, frame, folder, findings, absent)
+    return replace(verdict, counts={**counts, "rest": whole - cells})

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from harness.commands.comparison_request import Request
+from harness.common.wording import format_count, last_line
 from harness.configure.options import ids
 from harness.contract.check import Finding, examine
 from harness.errors import BadInputError
@@ -25,8 +25,11 @@ from harness.records.baseline import Baseline
 from harness.records.truths import read_truths, write_truths
 
 CONTRACT_LIMIT = 20.0  # time limit of the contract test, as a multiple of the limit of a cell
-# Items of the contract test that must not fail, because numbers could not be compared otherwise.
-FATAL = ("declared properties", "determinism", "returns numbers")
+# Items of the contract test that must not fail, because numbers could not be compared otherwise. An
+# estimator without a number on some samples can be compared (see `arena.RULE`).
+FATAL = ("declared properties", "determinism")
+SECONDS_OF_A_PROCESS = 5.0  # CPU seconds in which a process imports the harness and makes problems
+FIRST = 5  # smallest number of cells that run before the contract test
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Comparison:
         Folder of records.
     is_recordable : bool
         False for an object typed at a prompt. Its cells run in this process, without limits.
+    evaluation : float
+        Expected seconds of the evaluation, which follows the computation of the cells.
     say : callable
         Function that is called with lines about the progress.
     """
@@ -57,6 +62,7 @@ class Comparison:
     arena: Baseline
     out: Path
     is_recordable: bool
+    evaluation: float
     say: Callable[[str], None]
 
 
@@ -83,10 +89,8 @@ def compute(comparison: Comparison) -> tuple[dict[str, Any], list[Finding]]:
     for key, known in comparison.arena.truths().items():
         if key in {problem.key for problem in plan.problems.values()}:
             write_truths(out, key, {**known, **read_truths(out, key)})
-    keys = {cell.key for cell in plan.cells}
-    stored_cells = chain.from_iterable(arena.cells for arena in comparison.arena.plans.values())
-    keys -= {cell.key for cell in stored_cells if cell.key in keys}
-    todo = replace(plan, cells=[cell for cell in plan.cells if cell.key in keys])
+    stored = comparison.arena.find_cells(plan)
+    todo = replace(plan, cells=[cell for cell in plan.cells if cell.key not in stored])
     first = _first_cells(comparison, todo)
     if comparison.is_recordable:
         counts, findings = _compute_supervised(comparison, todo, first)
@@ -124,7 +128,10 @@ def _compute_supervised(
             alone = replace(settings, jobs=1)
             run.execute(replace(plan, cells=cells, settings=alone), quiet=True)
         findings = _check(comparison, first)
-        run.execute(plan)
+        # The first cells show how long the others take. A second process costs seconds of CPU.
+        if pending.Costs(plan, comparison.out).total(work.tally.kinds) < SECONDS_OF_A_PROCESS:
+            plan = replace(plan, settings=replace(settings, jobs=1))
+        run.execute(plan, seconds_after=comparison.evaluation)
     except CellFailedError as error:
         remedy = "; raise limit=SECONDS" if error.limit == "cell_timeout" else ""
         raise BadInputError(f"{error}{remedy}.") from None
@@ -132,13 +139,17 @@ def _compute_supervised(
 
 
 def _first_cells(comparison: Comparison, plan: Plan) -> list[Cell]:
-    """Return one cell for each combination of notion, number of classes and n, smallest n first."""
+    """Return the cells that run first, smallest n first.
+
+    There is one for each combination of notion, number of classes and n, and at least FIRST.
+    """
+    runnable = [cell for cell in plan.cells if plan.skip(cell) is None]
     cells: dict[tuple[Any, ...], Cell] = {}
-    for cell in plan.cells:
-        if plan.skip(cell) is None:
-            classes = comparison.arena.classes.get(cell.problem)
-            cells.setdefault((cell.n, classes, cell.notion), cell)
-    return sorted(cells.values(), key=lambda cell: cell.n)
+    for cell in runnable:
+        classes = comparison.arena.classes.get(cell.problem)
+        cells.setdefault((cell.n, classes, cell.notion), cell)
+    first = list(dict.fromkeys([*cells.values(), *runnable]))[: max(FIRST, len(cells))]
+    return sorted(first, key=lambda cell: cell.n)
 
 
 def _check(comparison: Comparison, first: Sequence[Cell]) -> list[Finding]:
@@ -151,20 +162,22 @@ def _check(comparison: Comparison, first: Sequence[Cell]) -> list[Finding]:
 
 
 def _check_first(comparison: Comparison, first: Sequence[Cell], frame: pd.DataFrame) -> None:
-    """Raise BadInputError if one of the first cells has failed.
+    """Raise BadInputError if none of the first cells has a number.
 
-    `frame` contains the records of these cells.
+    `frame` contains the records of these cells. An estimator that fails on some samples is
+    compared: its other cells count, and these count with a large error.
     """
-    for cell in first:
-        rows = frame[frame["key"].eq(cell.key) & frame["status"].eq("failed")]
-        if len(rows):
-            is_estimator = comparison.request.group == "estimator"
-            name = comparison.component.id if is_estimator else cell.estimator
-            reason = str(rows["reason"].iloc[0]).strip().splitlines()[-1].rstrip(".")
-            raise BadInputError(
-                f"{name} fails on {cell.problem} (n = {cell.n}, rep {cell.rep}): {reason}; correct "
-                f"the {comparison.request.kind}."
-            )
+    lost = frame[frame["status"].isin(("failed", "undefined"))]
+    if frame["status"].eq("ok").any() or not len(lost):
+        return
+    row = lost.iloc[0]
+    is_estimator = comparison.request.group == "estimator"
+    name = comparison.component.id if is_estimator else row["estimator"]
+    raise BadInputError(
+        f"{name} gives no number in its first {format_count(len(first), 'cell')}; on "
+        f"{row['problem']} (n = {row['n']}, rep {row['rep']}): "
+        f"{last_line(row['reason'])}; correct the {comparison.request.kind}."
+    )
 
 
 def _check_contract(comparison: Comparison) -> list[Finding]:
@@ -194,7 +207,7 @@ def _check_contract(comparison: Comparison) -> list[Finding]:
     failed = [finding for finding in findings if finding.outcome == "failed"]
     for finding in failed:
         is_fatal = request.kind == "problem" and finding.item != "docstring"
-        if is_fatal or finding.item in FATAL:
+        if is_fatal or (finding.item in FATAL and not finding.raised):
             raise BadInputError(
                 f"{name} fails the contract test at {finding.item}: {finding.detail.rstrip('.')}; "
                 f"`calharness check {name}` prints all items."

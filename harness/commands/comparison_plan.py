@@ -6,16 +6,17 @@ the arena are compared.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from harness.commands.comparison_request import Request
+from harness.commands.comparison_request import QUICK_CLASSES, Request
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.estimators.base import EstimatorSpec
 from harness.plan import plan as planning
-from harness.plan.cells import Block, Cell, Draws, Kind
+from harness.plan.cells import Cell, Kind
 from harness.plan.components import Component
 from harness.plan.plan import Plan
 from harness.plan.selection import build_selected
@@ -49,20 +50,20 @@ def estimator_plan(
     absent: dict[str, str] = {}
     cells: dict[str, Cell] = {}
     reasons: dict[Kind, str] = {}
-    for plan in baseline.plans.values():
+    for name, plan in baseline.plans.items():
         here, missing = _problems_here(plan)
         absent |= missing
         problems = {**here, **problems}
-        cells_of: dict[str, list[Cell]] = {name: [] for name in here}
-        for cell in plan.cells:
-            if cell.problem in here:
-                cells_of[cell.problem].append(cell)
-        for name, members in cells_of.items():
-            problem = ProblemSpec.of(here[name].object)
-            draws = Draws((), (), list(dict.fromkeys((cell.rep, cell.n) for cell in members)))
-            notions = list(dict.fromkeys(cell.notion for cell in members))
-            keys = {component.id: component.key}
-            for cell in Block(name, here[name].key, plan.settings.seed, draws, notions, keys):
+        for block in baseline.blocks(name):
+            if block.problem not in here:
+                continue
+            own = replace(
+                block,
+                problem_key=here[block.problem].key,
+                estimators={component.id: component.key},
+            )
+            problem = ProblemSpec.of(here[block.problem].object)
+            for cell in own:
                 cells.setdefault(cell.key, cell)
                 if reason := planning.skip_reason(problem, spec, cell.notion, cell.n):
                     reasons[cell.kind] = reason
@@ -150,30 +151,14 @@ def _first_settings(baseline: Baseline, changes: Mapping[str, Any]) -> Settings:
 def restrict(plan: Plan, request: Request, arena: Baseline) -> Plan:
     """Return the plan with only those cells that the request selects.
 
-    Raise BadInputError if the baseline does not have a requested value, or if no cell can run.
+    Raise BadInputError if no cell can run.
     """
-    known: dict[str, list[Any]] = {
-        "n": sorted({cell.n for cell in plan.cells}),
-        "family": sorted(arena.families),
-        "notion": sorted({cell.notion for cell in plan.cells}),
-    }
-    for name, values in known.items():
-        for value in getattr(request, name):
-            if value not in values:
-                raise BadInputError(
-                    f"{name} is {value!r}, which the baseline does not have; choose among "
-                    f"{', '.join(map(str, values))}."
-                )
-    reps = 1 + max((cell.rep for cell in plan.cells), default=-1)
-    if request.reps is not None and request.reps > reps:
-        raise BadInputError(
-            f"reps is {request.reps}, but the baseline has {reps} replications; give at most "
-            f"reps={reps}."
-        )
+    most = QUICK_CLASSES if request.quick else math.inf
     cells = [
         cell
         for cell in plan.cells
-        if (not request.n or cell.n in request.n)
+        if arena.classes.get(cell.problem, 0) <= most
+        and (not request.n or cell.n in request.n)
         and (request.reps is None or cell.rep < request.reps)
         and (not request.family or arena.find_family(cell.problem) in request.family)
         and (not request.notion or cell.notion in request.notion)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from harness.commands.comparison_cells import Comparison
+from harness.common.user_code import read_docstring
+from harness.common.wording import format_count
 from harness.contract.check import Finding
 from harness.errors import BadInputError
 from harness.evaluation import arena
@@ -38,6 +41,8 @@ class Verdict:
         Id of the user's estimator or problem.
     settings : DataFrame
         Table of `harness.evaluation.arena.settings`.
+    headlines : list of str
+        The verdict, one sentence for each notion and estimand.
     sentences : list of str
         Sentences about the result that may be quoted.
     files : list of Path
@@ -45,13 +50,15 @@ class Verdict:
     broken : list of Finding
         Failed items of the contract test.
     notes : list of str
-        Remarks for the reader, such as which problems are left out.
+        Remarks for the reader, such as how many cells are undefined.
     counts : dict
-        Numbers of cells (see `run.execute`).
+        Numbers of cells (see `run.execute`). `rest` is the number of cells that the request leaves
+        out.
     """
 
     name: str
     settings: pd.DataFrame
+    headlines: list[str]
     sentences: list[str]
     files: list[Path]
     broken: list[Finding]
@@ -64,7 +71,7 @@ def write(
     frame: pd.DataFrame,
     folder: Path,
     findings: list[Finding],
-    notes: list[str],
+    absent: Mapping[str, str],
 ) -> Verdict:
     """Evaluate a comparison, write its files into `folder`, and return the verdict.
 
@@ -78,11 +85,12 @@ def write(
         Folder of the page, figure and tables.
     findings : list of Finding
         Failed items of the contract test.
-    notes : list of str
-        Remarks for the reader.
+    absent : mapping
+        {problem: reason} for problems that are left out.
     """
-    judge = _judge_estimator if comparison.request.group == "estimator" else _judge_problem
-    return judge(comparison, frame, folder, findings, notes)
+    if comparison.request.group == "estimator":
+        return _judge_estimator(comparison, frame, folder, findings, absent)
+    return _judge_problem(comparison, frame, folder, findings)
 
 
 def _judge_estimator(
@@ -90,7 +98,7 @@ def _judge_estimator(
     frame: pd.DataFrame,
     folder: Path,
     findings: list[Finding],
-    notes: list[str],
+    absent: Mapping[str, str],
 ) -> Verdict:
     name, baseline = comparison.component.id, comparison.arena
     others = [e for e in frame["estimator"].unique() if e != name and arena.is_published(e)]
@@ -104,17 +112,15 @@ def _judge_estimator(
     if not len(judged):
         reason = f": {no_regret[0]}" if no_regret else "; choose another estimand."
         raise BadInputError(f"{name} returned no point estimate whose truth is known{reason}")
-    notes = [*notes, *no_regret]
-    for status in ("failed", "undefined"):
-        count = int(judged[status].sum())
-        if count:
-            notes.append(f"{count:,} of its cells are {status} and count by the rule below")
+    own = frame[frame["estimator"].eq(name)]
+    notes = [*no_regret, *words.describe_lost_cells(own)]
     shared = ["problem", "notion", "n", "estimand"]
     table = table.merge(judged[shared], on=shared)
     groups = statistics.groups(table, name)
     families = statistics.groups(table, name, ["family"])
-    sentences = words.sentences(table, groups, name, int(judged["reps"].max()))
     board = arena.leaderboard(table, resamples=200)
+    headlines = words.headlines(statistics.groups(table, name, []), board, name)
+    sentences = words.sentences(table, groups, name, int(judged["reps"].max()))
     results = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
     files = words.save(
         folder / name,
@@ -123,16 +129,34 @@ def _judge_estimator(
         words.family_table(families, groups, name),
         {"": families, "_cells": groups, "_settings": results},
         sentences,
+        headlines=headlines,
         notes=notes,
         lists=[
             ("Where it wins", words.extremes(groups, "wins")),
             ("Where it loses", words.extremes(groups, "loses")),
         ],
         rules=words.RULES_OF_GROUPS,
-        contract=findings,
-        limits=comparison.request.limits,
+        left_out=words.describe_left_out(absent),
+        **_common_values(comparison, findings),
     )
-    return Verdict(name, table, sentences, files, findings, notes)
+    if absent:
+        notes.append(
+            f"{format_count(len(absent), 'problem')} of the arena cannot be used on this machine; "
+            "the end of the page gives the reasons"
+        )
+    return Verdict(name, table, headlines, sentences, files, findings, notes)
+
+
+def _common_values(comparison: Comparison, findings: list[Finding]) -> dict[str, Any]:
+    """Return the values for the template that the pages of estimators and problems share."""
+    request, value = comparison.request, comparison.component.object
+    documented = value.calibrator if request.kind == "calibrator" else value
+    return {
+        "contract": findings,
+        "limits": request.limits,
+        "quick": request.quick,
+        "doc": read_docstring(documented),
+    }
 
 
 def _judge_problem(
@@ -140,7 +164,6 @@ def _judge_problem(
     frame: pd.DataFrame,
     folder: Path,
     findings: list[Finding],
-    notes: list[str],
 ) -> Verdict:
     name, request = comparison.component.id, comparison.request
     problems = comparison.plan.problems
@@ -156,7 +179,6 @@ def _judge_problem(
             "is known; add a method truth(estimand, notion) to the problem."
         )
     notes = [
-        *notes,
         "The comparison uses the arena's estimators whose cells take at most "
         f"{CHEAP:g} CPU seconds at the largest n of the arena.",
     ]
@@ -169,10 +191,11 @@ def _judge_problem(
         words.problem_table(judged, name),
         {"": judged.drop(columns=internal), "_settings": table.drop(columns=internal)},
         sentences,
+        headlines=[],
         notes=notes,
         lists=[],
         rules=words.RULES_OF_A_PROBLEM,
-        contract=findings,
-        limits=request.limits,
+        left_out=[],
+        **_common_values(comparison, findings),
     )
-    return Verdict(name, table, sentences, files, findings, notes)
+    return Verdict(name, table, [], sentences, files, findings, notes)

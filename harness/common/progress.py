@@ -36,6 +36,8 @@ class Progress:
         Wall-clock seconds that all units together should take. Observed times correct it.
     known : bool
         True if `expected` was computed from earlier records. Then it is shown at the start.
+    after : float
+        Expected seconds of the work that follows the units. The remaining time includes them.
     """
 
     def __init__(
@@ -45,13 +47,14 @@ class Progress:
         unit: str = "cells",
         expected: float | None = None,
         known: bool = False,
+        after: float = 0.0,
     ):
         self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
-        self.expected, self.weight = expected, 0.0
+        self.expected, self.weight, self.after = expected, 0.0, after
         self.start = self.last = time.monotonic()
         self.bar = _bar(total) if sys.stderr.isatty() and not quiet else None
         if known and total and not quiet and (expected or 0.0) > SHORTEST_ANNOUNCED:
-            seconds = clock(expected or 0.0)
+            seconds = clock((expected or 0.0) + after)
             _print_line(f"{total:,} {unit} to compute; earlier records suggest about {seconds}")
 
     def add(self, cells: int, failed: int, seconds: float | None = None) -> None:
@@ -75,7 +78,7 @@ class Progress:
         self.last = now
         elapsed = now - self.start
         text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed, "
-        text += f"about {clock(self.left(elapsed))} left"
+        text += f"about {clock(self.left(elapsed) + self.after)} left"
         text += f", {failed} failed" if failed else ""
         if self.bar is None:
             _print_line(text)

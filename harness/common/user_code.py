@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import dataclasses
 import functools
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import sysconfig
@@ -253,3 +255,21 @@ def _place(path: str, line: int | None, name: str | None, text: str | None) -> s
     function = f", in {name}" if name and name != "<module>" else ""
     source = f": {text.strip()[:120]}" if text and text.strip() else ""
     return escape(f"{shown}, line {line}{function}{source}")
+
+
+def find_documented(value: Any) -> Any:
+    """Return what has the docstring of an object: a function, or the class of an instance."""
+    while isinstance(value, functools.partial):
+        value = value.func
+    return value if inspect.isroutine(value) else type(value)
+
+
+def read_docstring(value: Any) -> str:
+    """Return the docstring of a function, or of the class of an object.
+
+    Return "" if there is none, or if a dataclass has only the generated one.
+    """
+    target = find_documented(value)
+    text = inspect.cleandoc(target.__doc__ or "")
+    is_generated = dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}(")
+    return "" if is_generated else text

@@ -312,6 +312,17 @@ def format_count(count: int, what: str) -> str:
 # Texts that come from data
 
 
+def last_line(reason: object) -> str:
+    """Return the last line of a recorded reason, without the traceback above it.
+
+    Examples
+    --------
+    >>> last_line("Traceback ...\\nKeyError: 'bins'.")
+    "KeyError: 'bins'"
+    """
+    return str(reason).strip().splitlines()[-1].rstrip(".")
+
+
 def clean(text: object) -> str:
     """Return a text from a data file on one line, without invisible characters.
 

@@ -14,6 +14,7 @@ An item is a function of a case, which is an object under one notion. It returns
 the result, or raises an exception:
 
     ContractBrokenError    the item fails
+    BiasedError            the item is kept, but the object is biased
     UndefinedError         the item does not apply to this case
     any other exception    the item fails
 
@@ -36,14 +37,14 @@ from harness.common.escaping import error_message
 from harness.common.tables import text_table
 from harness.configure.options import ids
 from harness.contract import calibrators, estimators, problems
-from harness.contract.items import DECLARED, ContractBrokenError, restored_generators
+from harness.contract.items import DECLARED, BiasedError, ContractBrokenError, restored_generators
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
 from harness.plan import requirements
 from harness.plan.components import build, load
 from harness.problems.base import ProblemSpec, list_members
 
-OUTCOMES = ("failed", "ok", "not applicable")
+OUTCOMES = ("failed", "biased", "ok", "not applicable")
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,18 @@ class Finding:
     ----------
     item : str
         Name of the item.
-    outcome : {"failed", "ok", "not applicable"}
-        Whether the contract is kept.
+    outcome : {"failed", "biased", "ok", "not applicable"}
+        Whether the contract is kept. A bias keeps it if it is no larger than declared.
     detail : str
         What was observed.
+    raised : bool
+        True if the item failed only because the object raised an error.
     """
 
     item: str
     outcome: str
     detail: str
+    raised: bool = False
 
 
 def check(target: str) -> list[Finding]:
@@ -132,7 +136,7 @@ def _find_contract(value: Any, target: str) -> tuple[ModuleType, Callable[[Any],
 
 def report(findings: list[Finding]) -> str:
     """Return a table of text with one line per finding."""
-    words = {"failed": "FAILED"}
+    words = {"failed": "FAILED", "biased": "BIASED"}
     rows = [(words.get(f.outcome, f.outcome), f.item, f.detail) for f in findings]
     return text_table(rows, indent=0)
 
@@ -156,11 +160,14 @@ def _finding(item: str, rule: Callable[[Any], str], cases: list[Any]) -> Finding
     sentences of the cases with this outcome, with their notions.
     """
     notions: dict[str, dict[str, list[str]]] = {outcome: defaultdict(list) for outcome in OUTCOMES}
+    is_broken = False
     for case in cases:
         try:
             outcome, sentence = "ok", rule(case)
         except ContractBrokenError as broken:
-            outcome, sentence = "failed", error_message(broken)
+            outcome, sentence, is_broken = "failed", error_message(broken), True
+        except BiasedError as bias:
+            outcome, sentence = "biased", error_message(bias)
         except UndefinedError as reason:
             outcome, sentence = "not applicable", error_message(reason)
         except Exception as error:
@@ -171,4 +178,4 @@ def _finding(item: str, rule: Callable[[Any], str], cases: list[Any]) -> Finding
     if outcome != "failed" and [len(names) for names in by_sentence.values()] == [len(cases)]:
         return Finding(item, outcome, next(iter(by_sentence)))
     detail = "; ".join(f"{', '.join(names)}: {text}" for text, names in by_sentence.items())
-    return Finding(item, outcome, detail)
+    return Finding(item, outcome, detail, outcome == "failed" and not is_broken)

@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import functools
-import inspect
 import random
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
 
+from harness.common.user_code import find_documented, read_docstring
 from harness.errors import UndefinedError
 
 T = TypeVar("T")
@@ -43,6 +41,13 @@ ONE = [_row(i) for i in range(6)]
 
 class ContractBrokenError(Exception):
     """Error for an item of the contract that fails. The message says what was observed."""
+
+
+class BiasedError(Exception):
+    """Error for estimates that are biased by no more than their estimator declares.
+
+    The message says how much.
+    """
 
 
 @contextlib.contextmanager
@@ -114,11 +119,8 @@ def docstring_summary(value: Any, wanted: str) -> str:
 
     `wanted` lists for the message what the docstring should say.
     """
-    while isinstance(value, functools.partial):
-        value = value.func
-    target = value if inspect.isroutine(value) else type(value)
-    text = (target.__doc__ or "").strip()
-    is_generated = dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}(")
-    if not text or is_generated:
-        raise ContractBrokenError(f"{target.__name__} has no docstring; describe {wanted}")
+    text = read_docstring(value)
+    if not text:
+        name = find_documented(value).__name__
+        raise ContractBrokenError(f"{name} has no docstring; describe {wanted}")
     return text.splitlines()[0]

@@ -70,7 +70,7 @@ def groups(
         Id of our estimator.
     by : sequence of str
         Columns among family, n and k that define a group. Notions and estimands are always
-        separate.
+        separate. Without columns, all settings of a notion and estimand are one group.
     rate : float
         False discovery rate of all verdicts together.
 
@@ -139,7 +139,7 @@ def _rows(
     log, jackknife, have = log_ratios(part, mine, rivals)
     weight = 1.0 / mine.groupby(list(CELL))["problem"].transform("size").to_numpy(float)
     cost = part.set_index(["estimator", "problem", "n"])["cpu_seconds"]
-    for group, members in mine.groupby(list(by), sort=True):
+    for group, members in mine.groupby(list(by), sort=True) if by else [((), mine)]:
         positions = members.index.to_numpy()
         w = weight[positions] / weight[positions].sum()
         row = dict(zip(by, group)) | {

@@ -54,7 +54,7 @@ class RunInterruptedError(Exception):
         self.terminated = terminated
 
 
-def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
+def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict[str, Any]:
     """Compute the cells of a plan that have no record yet, and record them.
 
     Parameters
@@ -63,6 +63,8 @@ def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
         Cells and settings of the run.
     quiet : bool
         Show no progress.
+    seconds_after : float
+        Expected seconds of the caller's work after the run. The remaining time includes them.
 
     Returns
     -------
@@ -91,7 +93,7 @@ def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
         if counts["new_skips"]:
             _record_skips(work, out, run_id)
         if counts["todo"]:
-            _compute(work, out, run_id, quiet)
+            _compute(work, out, run_id, quiet, seconds_after)
             compaction.keep_few(out)
         failed = reader.failures(out, run_id, alone=settings.refresh)
         state = "finished"
@@ -112,7 +114,9 @@ def cell_limits(settings: Settings) -> processes.Limits:
     return processes.Limits(float(settings.cell_timeout or CELL_SECONDS), float(megabytes))
 
 
-def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
+def _compute(
+    work: Pending, out: Path, run_id: str, quiet: bool, seconds_after: float = 0.0
+) -> None:
     """Compute the pending cells of a plan, chunk by chunk.
 
     Parameters
@@ -125,6 +129,8 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
         Id of the run in its records.
     quiet : bool
         Show no progress.
+    seconds_after : float
+        Expected seconds of the caller's work after the run.
     """
     plan, tally = work.plan, work.tally
     settings, total = plan.settings, tally.counts["todo"]
@@ -145,6 +151,7 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
                 quiet,
                 expected=costs.total(tally.kinds) / pool.workers,
                 known=all(costs.seconds(kind)[1] for kind in tally.kinds),
+                after=seconds_after,
             )
             chunks = make_chunks(work.samples(), total, costs, pool.workers)
             tasks = _tasks(plan, chunks, out, run_id, sent)

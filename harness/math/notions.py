@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.math.columns import match_columns
 
@@ -180,9 +181,8 @@ def _refuse_values(p: NDArray[Any]) -> None:
     where = tuple(int(i) for i in wrong[0])
     place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
     value = "NaN" if np.isnan(p[where]) else f"{p[where]:.6g}"
-    raise BadInputError(
-        f"p holds {value} at {place} ({len(wrong)} such values); probabilities must lie in [0, 1]."
-    )
+    count = format_count(len(wrong), "such value")
+    raise BadInputError(f"p holds {value} at {place} ({count}); probabilities must lie in [0, 1].")
 
 
 def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:

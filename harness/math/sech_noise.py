@@ -29,6 +29,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.math.notions import numeric
 
@@ -250,9 +251,8 @@ def check_scores(name: str, values: ArrayLike) -> Floats:
     scores: Floats = numeric(name, values).astype(np.float64, copy=False)
     if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):  # also false for NaN
         wrong = scores[~((scores >= 0.0) & (scores <= 1.0))]
-        raise BadInputError(
-            f"{name} holds {wrong[0]:.6g} ({len(wrong)} such values); values must lie in [0, 1]."
-        )
+        count = format_count(len(wrong), "such value")
+        raise BadInputError(f"{name} holds {wrong[0]:.6g} ({count}); values must lie in [0, 1].")
     return scores
 
 

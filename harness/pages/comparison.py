@@ -12,7 +12,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.common.names import NOTIONS, axis_name
-from harness.common.wording import DASH, format_count, format_factor, format_seconds, join_numbers
+from harness.common.wording import (
+    DASH,
+    format_count,
+    format_factor,
+    format_seconds,
+    join_numbers,
+    last_line,
+)
 from harness.common.writing import whole_file, without_formulas
 from harness.evaluation import arena
 from harness.evaluation.comparison import RATE, geometric_mean
@@ -44,6 +51,71 @@ RULES_OF_A_PROBLEM = (
 )
 MOST_EXTREMES = 6
 MOST_ROWS = 12  # rows of the table on a user's problem
+
+
+def headlines(overall: pd.DataFrame, board: pd.DataFrame, own: str) -> list[str]:
+    """Return the verdict on an estimator, one sentence for each notion and estimand.
+
+    `overall` is the result of `comparison.groups` with one group, `board` that of
+    `arena.leaderboard`.
+    """
+    texts = []
+    for row in overall[overall["rivals"].gt(0)].itertuples(index=False):
+        mine = board["estimator"].eq(own) & board["notion"].eq(row.notion)
+        ranks = board[board["notion"].eq(row.notion) & board["estimand"].eq(row.estimand)]
+        rank = board.loc[mine & board["estimand"].eq(row.estimand), "rank"].iloc[0]
+        times = f"{format_factor(row.ratio)} times (95 %: {_range(row)})"
+        rival, them = row.rival, f"the {row.rivals} published estimators"
+        verdict = {
+            "wins": f"is more accurate than {them}. Its RMSE is {times} that of the best of them, "
+            f"{rival}",
+            "loses": f"is less accurate than {rival}, the best of {them}. Its RMSE is {times} that "
+            f"of {rival}",
+            "undecided": f"is neither better nor worse than {rival}, the best of {them}, as far as "
+            f"these samples show. Its RMSE is {times} that of {rival}",
+        }[row.verdict]
+        place = "" if math.isnan(rank) else f", and its rank is {rank:.0f} of {_ranked(ranks)}"
+        texts.append(
+            f"{NOTIONS[row.notion].capitalize()} {axis_name(row.estimand)}: {own} {verdict}{place}."
+        )
+    return texts
+
+
+def _ranked(board: pd.DataFrame) -> int:
+    return int(board["rank"].notna().sum())
+
+
+def describe_lost_cells(records: pd.DataFrame) -> list[str]:
+    """Return one sentence each on the failed and on the undefined cells of an estimator.
+
+    `records` are the records of the estimator.
+    """
+    cells = records.loc[records["status"].ne("skipped"), "key"].nunique()
+    texts = []
+    for status in ("failed", "undefined"):
+        lost = records[records["status"].eq(status)].drop_duplicates("key")
+        if not len(lost):
+            continue
+        reasons = lost["reason"].map(last_line).value_counts()
+        more = f"; {format_count(len(reasons) - 1, 'other reason')}" if len(reasons) > 1 else ""
+        row = lost.iloc[0]
+        texts.append(
+            f"{status} in {len(lost):,} of {cells:,} cells, the first {row['problem']} "
+            f"(n = {row['n']:,}, rep {row['rep']}): {reasons.index[0]}{more}. Such a cell counts "
+            "with a large error, as the rules say"
+        )
+    return texts
+
+
+def describe_left_out(absent: Mapping[str, str]) -> list[str]:
+    """Return one text for each reason for which problems are left out.
+
+    `absent` is {problem: reason}.
+    """
+    problems: dict[str, list[str]] = {}
+    for name, reason in absent.items():
+        problems.setdefault(reason.rstrip("."), []).append(name)
+    return [f"{', '.join(names)}: {reason}." for reason, names in problems.items()]
 
 
 def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) -> list[str]:
@@ -196,7 +268,8 @@ def save(
     quotes : sequence of str
         Sentences to quote.
     **more
-        Further values for the template: notes, lists, rules, contract, limits.
+        Further values for the template: headlines, notes, lists, rules, left_out, contract,
+        limits, quick, doc.
     """
     caption = drawing.get_label()
     paths = figure_files.save(drawing, stem)

@@ -4,7 +4,7 @@ The arena runs all estimators on all problems with known truths. `calharness com
 estimator with these records.
 
 results/baseline/<experiment>.parquet    records of one experiment, without diagnostics
-results/baseline/baseline.json           classes of each problem, and problems of each family
+results/baseline/baseline.json           problems, families and sizes (see baseline_description)
 
 Some of these experiments (intervals, tests, pairs of models) are shown on the arena's page, but not
 compared. Reading the baseline needs no data files, because truths are stored too. A file is refused
@@ -13,11 +13,11 @@ if the experiment in conf/ has other cells by now.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,28 +25,22 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import union_categoricals
 
-from harness.common.paths import BASELINE, CHECKOUT
-from harness.common.reading import read_text
-from harness.common.version import VERSION
-from harness.common.writing import write_json
+from harness.common.paths import CHECKOUT
 from harness.configure.compose import compose
 from harness.configure.options import option
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.plan import plan as planning
-from harness.plan.cells import Cell
+from harness.plan.cells import Block, Cell, Cells
 from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
-from harness.records import reader, schema, stored
+from harness.records import baseline_description, reader, schema, stored
+from harness.records.baseline_description import REMEDY, Description, find_folder
 
 WHOLE = "arena_index"  # the experiment whose `records_of` lists all experiments of the arena
-REMEDY = (
-    "`calharness compare --rebuild` computes the missing cells (in hours; the same command resumes "
-    "an interrupted run)"
-)
-COMPARED = (  # columns of records that `harness.evaluation.arena` reads
+COMPARED = (  # columns of records that `harness.evaluation.arena` reads, and the reason
     "key", "problem", "notion", "n", "rep", "estimator", "seed", "estimand", "value", "low",
-    "high", "kind", "status", "cpu_seconds", "truth", "truth_error",
+    "high", "kind", "status", "reason", "cpu_seconds", "truth", "truth_error",
 )  # fmt: skip
 OTHER = "other"  # name for the family of problems that belong to no family
 
@@ -70,6 +64,23 @@ class Baseline:
         """Return the name of the family that a problem belongs to, or OTHER."""
         families = (family for family, members in self.families.items() if problem in members)
         return next(families, OTHER)
+
+    def blocks(self, experiment: str) -> Sequence[Block]:
+        """Return the cells of an experiment, one block per problem."""
+        cells = self.plans[experiment].cells
+        assert isinstance(cells, Cells), "experiments of the arena are no sweeps"
+        return cells.blocks
+
+    def find_cells(self, plan: Plan) -> set[str]:
+        """Return the keys of the stored cells with a problem and an estimator of `plan`."""
+        problems = {problem.key for problem in plan.problems.values()}
+        estimators = {estimator.key for estimator in plan.estimators.values()}
+        keys: set[str] = set()
+        for block in chain.from_iterable(map(self.blocks, self.plans)):
+            shared = {name: key for name, key in block.estimators.items() if key in estimators}
+            if shared and block.problem_key in problems:
+                keys.update(cell.key for cell in replace(block, estimators=shared))
+        return keys
 
     def records(
         self, columns: Iterable[str] = stored.COLUMNS, choose: stored.Choice | None = None
@@ -98,11 +109,6 @@ class Baseline:
                 known = {pair: truth for pair, truth in pairs.items() if truth}
                 truths.setdefault(key, {}).update(known)
         return truths
-
-
-def find_folder(given: str | Path | None = None) -> Path:
-    """Return the folder of the baseline: `given`, or that of the checkout or installed package."""
-    return Path(given).expanduser() if given is not None else BASELINE
 
 
 def experiments(compared: bool = True) -> list[str]:
@@ -156,7 +162,7 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
         )
     where = find_folder(folder)
     written: list[Path] = []
-    classes: dict[str, int] = {}
+    compared: list[Plan] = []
     needed = experiments()
     for name in [*needed, *experiments(compared=False)]:
         plan = planning.plan(compose_settings(name))
@@ -170,19 +176,29 @@ def store(out: Path, folder: str | Path | None = None) -> list[Path]:
             )
         written.append(stored.store(frame, plan, out, stored.file_path(where, name)))
         if name in needed:
-            specs = {id: ProblemSpec.of(problem.object) for id, problem in plan.problems.items()}
-            classes |= {id: spec.classes for id, spec in specs.items()}
+            compared.append(plan)
+    return [*written, baseline_description.write(where, describe(compared))]
+
+
+def describe(plans: Iterable[Plan]) -> Description:
+    """Return the description of a baseline with the cells of these plans."""
+    classes: dict[str, int] = {}
+    notions: set[str] = set()
+    sizes: set[int] = set()
+    reps = 0
+    for plan in plans:
+        specs = {id: ProblemSpec.of(problem.object) for id, problem in plan.problems.items()}
+        classes |= {id: spec.classes for id, spec in specs.items()}
+        for cell in plan.cells:
+            notions.add(cell.notion)
+            sizes.add(cell.n)
+            reps = max(reps, cell.rep + 1)
     present = {
         family: [name for name in members if name in classes]
         for family, members in families().items()
     }
-    content = {
-        "version": VERSION,
-        "classes": classes,
-        "families": {family: members for family, members in present.items() if members},
-    }
-    write_json(where / "baseline.json", content)
-    return [*written, where / "baseline.json"]
+    present = {family: members for family, members in present.items() if members}
+    return Description(classes, present, sorted(notions), sorted(sizes), reps)
 
 
 def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
@@ -220,8 +236,8 @@ def read(folder: str | Path | None = None) -> Baseline:
         with _add_remedy(where):
             plans[name] = stored.load_plan(path, settings, partial(planning.plan, settings))
             stored.check_plan(path, plans[name])
-    content = _read_description(where)
-    return Baseline(where, content["families"], content["classes"], plans)
+    description = baseline_description.read(where)
+    return Baseline(where, description.families, description.classes, plans)
 
 
 def load(folder: str | Path | None = None) -> pd.DataFrame:
@@ -254,14 +270,3 @@ def _add_remedy(where: Path) -> Iterator[None]:
         raise BadInputError(
             f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}."
         ) from error
-
-
-def _read_description(where: Path) -> dict[str, Any]:
-    """Return the content of baseline.json. Raise BadInputError if it is absent or broken."""
-    try:
-        content: dict[str, Any] = json.loads(read_text(where / "baseline.json"))
-        if isinstance(content["classes"], Mapping) and isinstance(content["families"], Mapping):
-            return content
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise BadInputError(f"{where / 'baseline.json'} is absent or broken; {REMEDY}.")

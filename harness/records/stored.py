@@ -50,6 +50,7 @@ from harness.records.stored_columns import (
     NUMBERS,
     TEXTS,
     TIMES,
+    cell_table,
     decode,
     rounded,
     split_diagnostics,
@@ -291,10 +292,10 @@ def load_frame(
         `truth_error`. It returns the mask of the wanted rows.
     """
     wanted = [*columns]
-    rows = None
+    rows, cells = None, cell_table(plan)
     if choose is not None:
-        rows = choose(_with_truths(path, decode(path, plan, CHOSEN_BY)))
-    frame = _with_truths(path, decode(path, plan, {*wanted, *TRUTH_OF}, rows))
+        rows = choose(_with_truths(path, decode(path, plan, CHOSEN_BY, cells=cells)))
+    frame = _with_truths(path, decode(path, plan, {*wanted, *TRUTH_OF}, rows, cells))
     return frame.reindex(columns=wanted)
 
 

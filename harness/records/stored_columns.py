@@ -29,7 +29,11 @@ _FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
 
 def decode(
-    path: Path, plan: Plan, columns: Collection[str], rows: pd.Series | None = None
+    path: Path,
+    plan: Plan,
+    columns: Collection[str],
+    rows: pd.Series | None = None,
+    cells: NDArray[Any] | None = None,
 ) -> pd.DataFrame:
     """Return the records in a stored file, without truths.
 
@@ -43,8 +47,10 @@ def decode(
         Wanted columns of records.
     rows : Series of bool, optional
         Mask of the wanted rows. By default, all rows are returned.
+    cells : array, optional
+        Result of `cell_table(plan)`, for a caller that needs several decoded frames.
     """
-    cells = _cell_table(plan)
+    cells = cell_table(plan) if cells is None else cells
     names = ["cell", *(name for name in (*TEXTS, *NUMBERS, *TIMES) if name in columns)]
     if "value" in columns:
         names = list(dict.fromkeys([*names, "low", "high"]))
@@ -89,7 +95,7 @@ def decode(
     return pd.DataFrame({name: frame[name] for name in columns if name in frame}, copy=False)
 
 
-def _cell_table(plan: Plan) -> NDArray[Any]:
+def cell_table(plan: Plan) -> NDArray[Any]:
     """Return the cells of a plan as a structured array.
 
     Problems, notions and estimators are stored as positions in the lists of their names. This saves

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.math.notions import ROW_SUM_TOLERANCE
 from harness.sources.forms.terms import Columns
@@ -112,7 +113,8 @@ def _refuse_values(p: NDArray[np.float64], columns: Columns, path: object) -> No
     remedy = f"divide percent by 100, and name logits by logits={columns.title.rstrip('*_')}"
     if np.isnan(value):
         shown, remedy = "NaN", "fill in or leave out the rows that lack one"
+    count = format_count(len(wrong), "such value")
     raise BadInputError(
-        f"{path}: {name} holds {shown} at {place} ({len(wrong)} such values); probabilities must "
-        f"lie in [0, 1]: {remedy}."
+        f"{path}: {name} holds {shown} at {place} ({count}); probabilities must lie in [0, 1]: "
+        f"{remedy}."
     )
