@@ -108,20 +108,24 @@ def claims_on_figures(fig1: pd.DataFrame, fig3: pd.DataFrame) -> dict[str, Stati
         "binning is wrong on calibrated predictions, CV is not": nearer(
             calibrated_3, CV, KMEANS_15
         ),
-        "closer to the truth than binning, binary": nearer(mis_1, CV, ECE),
-        "converges faster than binning, binary": faster(mis_1, CV, ECE),
-        "closer to the truth than binning, multiclass": nearer(mis_3, CV, KMEANS_15),
-        "converges faster than binning, multiclass": faster(mis_3, CV, KMEANS_15),
+        "cross-validation is closer to the truth than binning, binary": nearer(mis_1, CV, ECE),
+        "cross-validation converges faster than binning, binary": faster(mis_1, CV, ECE),
+        "cross-validation is closer to the truth than binning, multiclass": nearer(
+            mis_3, CV, KMEANS_15
+        ),
+        "cross-validation converges faster than binning, multiclass": faster(mis_3, CV, KMEANS_15),
     }
     calibrated = binary[binary["problem"].eq(CALIBRATED)]
     few, many = (binary[binary["n"].eq(n)] for n in (FEW, MANY))
-    by_claim["isotonic regression in sample: more so with few samples"] = larger_error(
+    by_claim["isotonic regression in sample overestimates more with few samples"] = larger_error(
         few, many, IN_SAMPLE
     )
     miscalibrated = [binary[binary["problem"].eq(p)] for p in (OVER, SHIFTED)]
     level = claims.among(len(miscalibrated))
     parts = [larger_error(calibrated, part, IN_SAMPLE, level) for part in miscalibrated]
-    by_claim["isotonic regression in sample: more so when calibrated"] = claims.smallest(parts)
+    by_claim["isotonic regression in sample overestimates more when calibrated"] = claims.smallest(
+        parts
+    )
     return by_claim
 
 
@@ -261,7 +265,7 @@ def claims_on_parts(records: pd.DataFrame) -> dict[str, Statistic]:
     for problem, present, absent in ((CENTRED, "over", "under"), (UNDER, "under", "over")):
         none, _, keys = part(problem, f"l1_{absent}")
         note = f"WS CatBoost, n = 5,000, {len(none)} replications"
-        by_claim[f"no {absent}-confidence in the {present}-confident scenario"] = (
+        by_claim[f"no {absent}-confidence is found in the {present}-confident scenario"] = (
             claims.estimate_mean(
                 none, keys, claims.PAPER, f"{note}; 0.0005 is what rounds to the printed 0.000"
             )

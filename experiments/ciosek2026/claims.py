@@ -40,10 +40,10 @@ def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, claims.St
 
     rising = select("ciosek2026_convergence")
     return {
-        "perturbed, first derivative": derivative(
+        "the first derivative is bounded after the perturbation": derivative(
             [0.5, 0.0, 0.5], [0.0, 0.0, 1.0], 1, "the least upper bound is 1/2"
         ),
-        "perturbed, second derivative": derivative(
+        "the second derivative is bounded after the perturbation": derivative(
             [0.25, 0.5, 0.25],
             [1.0, 0.0, 1.0],
             2,
@@ -170,8 +170,8 @@ def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
         "NW is several times tighter than Lip+Bkt",
         "NW falls faster than TV",
     ]
-    names += [f"{name}, slopes in the printed range" for name in NAMES.values()] + [
-        "spread over 64 samples is invisible"
+    names += [f"{name} has slopes in the printed range" for name in NAMES.values()] + [
+        "the spread over 64 samples is invisible"
     ]
     slopes = rates.excess_slopes(frame).dropna(subset="slope")
     if set(slopes["estimator"]) != set(PAPERS):
@@ -329,8 +329,8 @@ def claims_on_auroc(records: pd.DataFrame) -> dict[str, Statistic]:
 
     trained = claimed[claimed["panel"].isin(["logistic", "mlp"]) & claimed["aware"]]
     return {
-        "AUROC at h = 2^-6, trained with the perturbation": _end(trained, 1),
-        "AUROC at h = 2^-4": _end(frame[frame["h"].eq(perturbation.NOTABLE)], -1),
+        "AUROC hardly falls at h = 2^-6, trained with the perturbation": _end(trained, 1),
+        "AUROC falls notably at h = 2^-4": _end(frame[frame["h"].eq(perturbation.NOTABLE)], -1),
     }
 
 

@@ -93,7 +93,9 @@ def claims_on_simulations(records, settings):
         f"via the risk, n = 10,000, the worst of {len(last)} numbers of classes; "
         "10 % is our reading of reliable"
     )
-    by_claim["reliable whatever the number of classes"] = relative(last, PAPER, "fig2b", why)
+    by_claim["CE_KL is reliable whatever the number of classes"] = relative(
+        last, PAPER, "fig2b", why
+    )
     mine, part_settings = part(records, settings, "fig5_offline")
     few = fig5.measured(mine, part_settings)
     few_last = few["n"].max()  # the distance from its own value would be 0
@@ -102,7 +104,7 @@ def claims_on_simulations(records, settings):
         "simulated data, ten classes, h = 0.02, against the true value; "
         "the paper's is the estimate on all images; 10 % is ours"
     )
-    by_claim["close to the truth with a few hundred points"] = relative(
+    by_claim["CE_KL is close to the truth with a few hundred points"] = relative(
         few[few["truth"].notna()], OURS, "fig5_offline", why
     )
     few = few[few["truth"].isna() & few["n"].lt(few_last)]
@@ -115,7 +117,7 @@ def claims_on_simulations(records, settings):
         if len(few)
         else absent("fig5_offline")
     )
-    by_claim["close to the estimate on all images with a few hundred points"] = own_value
+    by_claim["CE_KL is close to the estimate on all images with a few hundred points"] = own_value
     return by_claim
 
 
@@ -162,7 +164,7 @@ def claims_on_rates(records, settings):
     mine, part_settings = part(records, settings, "bias_rate")
     names = (
         "the bias falls as 1 / n",
-        "asymptotically unbiased at a fixed bandwidth",
+        "CE_KL is asymptotically unbiased at a fixed bandwidth",
         "the estimate converges as n^(-1/2)",
     )
     estimators = configured("bias_rate").estimator
@@ -332,7 +334,10 @@ def claims_on_training(records, settings):
 
     Each network gives one value.
     """
-    only, stop = "only the calibration error rises", "the same stopping point"
+    only, stop = (
+        "only the calibration error rises",
+        "CE_KL and the validation loss choose the same stopping point",
+    )
     grows = "the calibration error grows in over-training"
     by_claim = {
         "sharpness falls from layer to layer": falling_sharpness(

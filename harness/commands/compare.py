@@ -17,10 +17,12 @@ import yaml
 from harness.commands import completion
 from harness.commands.base import named_values, short_path
 from harness.common.tables import text_table
+from harness.common.wording import format_count
 from harness.errors import BadInputError
 
 if TYPE_CHECKING:
     from harness.commands.comparison_request import Request
+    from harness.contract.check import Finding
 
 KINDS = ("problem", "calibrator")  # targets other than an estimator
 LISTS = ("n", "family", "notion", "estimand")
@@ -94,8 +96,8 @@ def command(
         f"{counts['todo']:,} computed, {counts['skipped']:,} skipped, "
         f"{time.monotonic() - started:.1f} s"
     )
-    for finding in verdict.broken:
-        print(f"  failed item of the contract test, {finding.item}: {finding.detail}")
+    for line in _describe_findings(verdict.broken):
+        print(f"  {line}")
     for note in verdict.notes:
         print(f"  {note}")
     if request.quick and counts["rest"]:
@@ -117,6 +119,20 @@ def command(
     rows.append(("your runs", short_path(own_results.save(results))))
     print(f"\n{text_table(rows)}")
     return 0
+
+
+def _describe_findings(findings: Sequence[Finding]) -> list[str]:
+    """Return one line for each failed item of the contract test, and one for all raised errors."""
+    item = "failed item of the contract test"
+    lines = [f"{item}, {one.item}: {one.detail}" for one in findings if not one.raised]
+    raised = [one for one in findings if one.raised]
+    if raised:
+        names = ", ".join(one.item for one in raised)
+        count = format_count(len(raised), "item")
+        lines.append(
+            f"{count} of the contract test failed because of an error ({names}): {raised[0].detail}"
+        )
+    return lines
 
 
 def _read_request(words: Sequence[str], quick: bool | None) -> Request:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FOLDER = "compare"
 # Seconds of the evaluation for each second that the baseline takes to be read. Both depend on the
 # machine and on what else it does.
-EVALUATION = 3.0
+EVALUATION = 1.5
 
 
 def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFrame:

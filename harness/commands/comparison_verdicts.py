@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from harness.commands.comparison_cells import Comparison
+from harness.commands.comparison_request import QUICK_RATE
 from harness.common.user_code import read_docstring
 from harness.common.wording import format_count
 from harness.contract.check import Finding
@@ -119,7 +120,8 @@ def _judge_estimator(
     groups = statistics.groups(table, name)
     families = statistics.groups(table, name, ["family"])
     board = arena.leaderboard(table, resamples=200)
-    headlines = words.headlines(statistics.groups(table, name, []), board, name)
+    rate = QUICK_RATE if comparison.request.quick else statistics.RATE
+    headlines = words.headlines(statistics.groups(table, name, [], rate), board, name)
     sentences = words.sentences(table, groups, name, int(judged["reps"].max()))
     results = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
     files = words.save(

@@ -29,17 +29,14 @@ experiments/<paper>/claims.py computes the statistics with the functions of this
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.stats import norm, t
 
-from harness.common.wording import DASH, format_significant
-from harness.configure.settings import Settings
-from harness.errors import BadInputError, guess
+from harness.errors import BadInputError
 from harness.evaluation import reproduction
 from harness.evaluation.rates import clopper_pearson
 
@@ -48,8 +45,6 @@ LEVEL = 0.99  # two-sided level of all intervals
 # unknown distribution of the values.
 LEAST_VALUES = 11
 PAPER, OURS = "the paper's data", "ours"
-SIDE_SIGNS = {"above": ">", "below": "<"}
-ANSWER = ["item", "row", "column", "value", "error", "reps", "low", "high", "where", "why", "keys"]
 NO_NUMBER = "no cell gave a number to compare"
 
 
@@ -281,94 +276,3 @@ def _negative(statistic: Statistic) -> Statistic:
 def untested(why: str, keys: Iterable[Any] = ()) -> Statistic:
     """Return the statistic of a claim that cannot be tested here. `why` names the missing data."""
     return Statistic(np.nan, np.nan, np.nan, "", tuple(keys), why)
-
-
-# Statistics -> tables
-
-
-def reproduced(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return the statistics of claims as rows for `reproduction.compare`.
-
-    `statistics` is {short name of the claim: Statistic}.
-    """
-    claims = _claims(settings)
-    unknown = sorted(set(statistics) - set(claims["row"]))
-    if unknown:
-        hint = guess(unknown[0], claims["row"].to_list())
-        raise BadInputError(
-            f"{unknown[0]!r} is no claim in experiments/{settings.paper}/reported.csv{hint}; "
-            "use the names in its column row."
-        )
-    rows = []
-    for claim in claims.itertuples():
-        if claim.row in statistics:
-            s = statistics[claim.row]
-            numbers = (s.value, np.nan, s.cells, s.low, s.high)
-            rows.append(
-                [claim.item, claim.row, claim.column, *numbers, s.where or None, s.why, s.keys]
-            )
-    return pd.DataFrame(rows, columns=ANSWER)
-
-
-def judged(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return the claims of a paper with their statistics and verdicts, in the paper's order.
-
-    The columns are those of `reproduction.compare`, with the `quote` from the paper and its
-    `place`.
-    """
-    table = reproduction.compare(
-        reproduced(statistics, settings), settings.paper, settings.compare, settings.reasons
-    )
-    table = table[table["source"].eq(reproduction.CLAIM)]
-    words = _claims(settings)[[*reproduction.KEY, "place", "quote"]]
-    return table.merge(words, on=reproduction.KEY, validate="one_to_one")
-
-
-def _claims(settings: Settings) -> pd.DataFrame:
-    numbers = reproduction.reported(settings.paper, settings.compare)
-    return numbers[numbers["source"].eq(reproduction.CLAIM)]
-
-
-def summary(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return one row per claim: its quote, statistic, threshold, interval, verdict and reason."""
-    names = {
-        "row": "claim", "quote": "quote", "place": "place", "where": "where", "column": "statistic",
-        "unit": "side", "reported": "threshold", "ours": "value", "low": "low", "high": "high",
-        "reps": "values", "verdict": "verdict", "reason": "compared",
-    }  # fmt: skip
-    return judged(statistics, settings)[list(names)].rename(columns=names)
-
-
-def table(statistics: Mapping[str, Statistic], settings: Settings) -> pd.DataFrame:
-    """Return the claims as a table of texts, with quotes, thresholds, statistics and verdicts."""
-    rows = {}
-    for r in judged(statistics, settings).itertuples():
-        place = f" ({r.place})" if isinstance(r.place, str) else ""
-        rows[r.row] = {
-            "the paper says": f"“{r.quote}”{place}",
-            "statistic": r.column,
-            "claimed": f"{SIDE_SIGNS[r.unit]} {format_significant(r.reported, 6)}",
-            "ours, with its 99 % interval": format_statistic(r) or DASH,
-            "verdict": r.verdict,
-            "on": r.where or DASH,
-            "compared": r.reason or DASH,
-        }
-    heading = "claims: each says that a statistic is above or below a threshold"
-    frame = pd.DataFrame.from_dict(rows, orient="index")
-    return frame.rename_axis("claim").rename_axis(columns=heading)
-
-
-def format_statistic(row: Any) -> str:
-    """Format the statistic of a row of `judged` with its interval, or return "" without a number.
-
-    Numbers have three significant digits, or more if they would otherwise round to the threshold.
-    """
-    if math.isnan(row.ours):
-        return ""
-    numbers = [x for x in (row.ours, row.low, row.high) if np.isfinite(x) and x != row.reported]
-    digits = 3
-    while digits < 12 and any(float(f"{x:.{digits}g}") == row.reported for x in numbers):
-        digits += 1
-    value, low, high = (format_significant(x, digits) for x in (row.ours, row.low, row.high))
-    has_interval = np.isfinite([row.low, row.high]).all() and row.low < row.high
-    return f"{value} [{low}, {high}]" if has_interval else value

@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from harness.common.wording import format_significant
 from harness.configure.settings import Settings
-from harness.evaluation import claims, verdicts
+from harness.evaluation import claim_tables, claims, verdicts
 from harness.figures.style import COLOURS, WIDTH, figure_settings, font_scale, nothing, pale, pyplot
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -36,7 +35,7 @@ def item_functions(
     def with_statistics(function: Callable[..., Any]) -> Callable[[pd.DataFrame, Settings], Any]:
         return lambda records, settings: function(statistics(records, settings), settings)
 
-    functions = (figure, claims.table, claims.summary, claims.reproduced)
+    functions = (figure, claim_tables.table, claim_tables.summary, claim_tables.reproduced)
     return tuple(with_statistics(function) for function in functions)
 
 
@@ -47,17 +46,17 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Fi
     different scales, the unit is the largest distance in the row. A claim holds if its interval is
     in the shaded half.
     """
-    judged = claims.judged(statistics, settings)
+    judged = claim_tables.judged(statistics, settings)
     if not judged["ours"].notna().any():
         return nothing("no claim could be tested; the page lists the reasons")
     scale = font_scale(settings)
     rows = list(judged.itertuples())
     names = [_wrap(r.row, 43 / scale) for r in rows]
     columns = [_wrap(r.column, 50 / scale) for r in rows]
-    numbers = [_numbers(r, scale) for r in rows]
+    results = [_wrap(_result(r), 44 / scale) for r in rows]
     lines = [
-        max(2.6 + 0.9 * text.count("\n"), len(name) + len(column) + 0.6)
-        for name, column, text in zip(names, columns, numbers)
+        max(1.7 + 0.9 * len(result), len(name) + len(column) + 0.6)
+        for name, column, result in zip(names, columns, results)
     ]
     edges = np.concatenate([[0.0], np.cumsum(lines)])
     height = 0.125 * scale * edges[-1] + 0.85  # inches, 0.125 per line of text
@@ -69,12 +68,12 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Fi
     ax.axvline(0, color="0.2", linewidth=0.9, zorder=1)
     for y in edges[1:-1]:
         ax.axhline(y, xmin=-1.2, xmax=2.2, color="0.88", linewidth=0.6, clip_on=False, zorder=0)
-    for r, y, name, column, text in zip(
-        rows, (edges[:-1] + edges[1:]) / 2, names, columns, numbers
+    for r, y, name, column, result in zip(
+        rows, (edges[:-1] + edges[1:]) / 2, names, columns, results
     ):
         _draw_mark(ax, r, y)
         _write_claim(ax, y, name, column)
-        _write_result(ax, r, y, text)
+        _write_result(ax, r, y, result)
     ax.set(xlim=(-1.25, 1.25), ylim=(edges[-1], 0), yticks=[], xticks=[-1, -0.5, 0, 0.5, 1])
     ax.grid(axis="y", visible=False)
     ax.spines["left"].set_visible(False)
@@ -86,8 +85,8 @@ def figure(statistics: Mapping[str, claims.Statistic], settings: Settings) -> Fi
     ax.text(-0.04, -0.4, "against the claim", ha="right", **head)
     ax.text(0.04, -0.4, "as claimed", ha="left", **head)
     head |= {"transform": ax.get_yaxis_transform(), "ha": "left"}
-    ax.text(-1.17, -0.4, "claim, and statistic", **head)
-    ax.text(1.04, -0.4, "ours [99 % interval], claimed, verdict", **head)
+    ax.text(-1.17, -0.4, "claim, and what was measured", **head)
+    ax.text(1.04, -0.4, "result, with its 99 % interval", **head)
     drawing.set_label(
         f"Claims of the paper ({verdicts.counts_text(verdicts.count(judged))}): our statistic for "
         "each claim with its 99 % interval. The x axis is the distance from the claimed threshold, "
@@ -124,27 +123,19 @@ def _write_claim(ax: Any, y: float, name: list[str], column: list[str]) -> None:
     ax.text(-1.17, top + len(name), "\n".join(column), fontsize=6.5, color="0.4", **block)
 
 
-def _numbers(r: Any, scale: float) -> str:
-    """Format a statistic and its threshold, as in '0.02 [0.01, 0.03], claimed > 0'.
-
-    A text that is too long for the figure is split into two lines.
-    """
-    claimed = f"claimed {claims.SIDE_SIGNS[r.unit]} {format_significant(r.reported, 6)}"
-    text = ", ".join(part for part in (claims.format_statistic(r), claimed) if part)
-    return text if len(text) * scale <= 41 else text.replace(", claimed", "\nclaimed")
+def _result(r: Any) -> str:
+    text = claim_tables.describe_result(
+        r.verdict, r.unit, r.reported, r.ours, r.low, r.high, r.column
+    )
+    return f"{SYMBOLS[r.verdict]} {text}" if r.verdict in SYMBOLS else text
 
 
-def _write_result(ax: Any, r: Any, y: float, numbers: str) -> None:
-    block = {
-        "transform": ax.get_yaxis_transform(),
-        "ha": "left",
-        "fontsize": 7,
-        "linespacing": 1.15,
-    }
-    middle = y + 0.45 * numbers.count("\n")
-    ax.text(1.04, middle - 0.1, numbers, va="bottom", **block)
-    verdict = f"{SYMBOLS[r.verdict]} {r.verdict}" if r.verdict in SYMBOLS else r.verdict
-    if isinstance(r.where, str):
-        verdict += f", on {'our data' if r.where == claims.OURS else r.where}"
+def _write_result(ax: Any, r: Any, y: float, result: list[str]) -> None:
+    block = {"transform": ax.get_yaxis_transform(), "ha": "left", "va": "top", "fontsize": 7}
     colour = LOOKS.get(r.verdict, {"color": "0.4"})["color"]
-    ax.text(1.04, middle + 0.1, verdict, va="top", color=colour, **block)
+    data = ""
+    if isinstance(r.where, str):
+        data = f"on {'our data' if r.where == claims.OURS else r.where}"
+    top = y - 0.45 * (len(result) + bool(data))
+    ax.text(1.04, top, "\n".join(result), color=colour, linespacing=1.15, **block)
+    ax.text(1.04, top + 0.95 * len(result), data, color="0.4", **block)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from harness.common.wording import format_number, is_known
+from harness.common.wording import format_number
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
 from harness.evaluation import outcomes, papers, reproduction, verdicts
+from harness.evaluation.claim_tables import describe_result
 from harness.pages.templating import environment
 
 MOST_FINDINGS = 3
@@ -154,16 +155,16 @@ def _claims(paper: papers.Paper, rows: pd.DataFrame | None) -> list[dict[str, st
 
 
 def _claim(claim: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]:
-    ours, low, high = (result.get(name) for name in ("ours", "low", "high"))
-    interval = ""
-    if is_known(ours) and is_known(low):
-        interval = f" [{format_number(low, 4)}, {format_number(high, 4)}]"
-    texts = {"place": claim["place"], "where": result.get("where")}
+    numbers = (result.get(name) for name in ("ours", "low", "high"))
+    said = result["verdict"]
+    if result.get("ours") is not None:
+        said = describe_result(said, claim["unit"], claim["value"], *numbers, claim["column"])
+    texts = {"place": claim["place"], "where": result.get("where"), "reason": result.get("reason")}
     return {
         "name": claim["row"],
+        "result": said,
         "statistic": claim["column"],
         "wanted": f"{claim['unit']} {format_number(claim['value'], 4)}",
-        "found": f"{format_number(ours, 4)}{interval}" if is_known(ours) else "",
         "verdict": result["verdict"],
         **{name: text if isinstance(text, str) else "" for name, text in texts.items()},
     }

@@ -22,6 +22,7 @@ from harness.common.writing import whole_file
 from harness.configure import catalogue, options, variations
 from harness.configure.settings import Settings
 from harness.evaluation import missing, outcomes, papers, reproduction, verdicts
+from harness.evaluation.claim_tables import describe_result
 from harness.pages.templating import LONG, environment, inline
 from harness.records.recorded import Recorded
 from harness.records.schema import has_number
@@ -100,7 +101,7 @@ def save(
         diagrams=[(title, text, _inline(drawn, f"caption{i}"))
                   for i, (title, text, drawn) in enumerate(diagrams, 1)],
         heading=axis_name(estimand) + colon + rest, table=_wide_table(wide),
-        sections=sections, how=papers.HOW, inf=math.inf,
+        sections=sections, how=papers.HOW, inf=math.inf, describe_result=describe_result,
         verdict_meanings=_used(verdicts.VERDICTS, compared, "verdict"),
         source_meanings=_used(reproduction.SOURCES, compared, "source"),
         statuses={status: count for status, count in statuses.items() if count},

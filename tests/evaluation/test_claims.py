@@ -7,7 +7,7 @@ from scipy import stats
 
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.evaluation import claims, outcomes, reproduction, tables
+from harness.evaluation import claim_tables, claims, outcomes, reproduction, tables
 from harness.figures import claims_plot, figure_files
 
 HEAD = "item,row,column,value,unit,plus_minus,reps,precision,source,place,quote\n"
@@ -53,7 +53,7 @@ def test_ten_values_or_fewer_have_no_interval_and_decide_nothing(paper, values):
     name = "kde is an outlier"
     mean = claims.estimate_mean(values, (), claims.OURS, "ours")
     assert (mean.low, mean.high) == (-np.inf, np.inf) and str(len(values)) in mean.why
-    row = claims.judged({name: mean}, SETTINGS).set_index("row").loc[name]
+    row = claim_tables.judged({name: mean}, SETTINGS).set_index("row").loc[name]
     assert row["verdict"] == "undecided" and np.isnan([row["low"], row["high"]]).all()
 
 
@@ -61,7 +61,7 @@ def test_ten_values_or_fewer_have_no_interval_and_decide_nothing(paper, values):
 def test_an_exact_number_decides_without_an_interval(paper, value, verdict):
     name = "the area falls little"
     exact = {name: claims.exact(value, 0.0, (), claims.OURS)}
-    row = claims.judged(exact, SETTINGS).set_index("row").loc[name]
+    row = claim_tables.judged(exact, SETTINGS).set_index("row").loc[name]
     assert row["verdict"] == verdict and np.isnan([row["low"], row["high"]]).all()
 
 
@@ -130,8 +130,10 @@ def test_the_worst_of_many_has_an_interval_of_its_own():
 def test_enough_digits_are_shown_to_see_the_side(paper):
     """0.0009996 is below 0.001, which three digits would hide."""
     name = "the area falls little"
-    result = claims.table({name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, SETTINGS).loc[name]
-    assert result["ours, with its 99 % interval"] == "0.0009996" and result["verdict"] == "holds"
+    result = claim_tables.table(
+        {name: claims.exact(0.0009996, 0.0, (), claims.OURS)}, SETTINGS
+    ).loc[name]
+    assert result["result"] == "holds, with 0.0009996, below 0.001"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_a_statistic_is_checked(make, says):
 
 
 def test_claims_are_judged_in_the_papers_order(statistics):
-    result = claims.judged(statistics, SETTINGS)
+    result = claim_tables.judged(statistics, SETTINGS)
     assert result["row"].to_list()[0] == "kde is an outlier"
     assert result["verdict"].to_list() == ["holds", "fails", "undecided", "not reproducible here"]
     assert result["where"].to_list()[:3] == ["the paper's data", "ours", "the paper's data"]
@@ -171,24 +173,23 @@ def test_a_claim_that_nobody_made_is_refused(statistics):
     with pytest.raises(
         BadInputError, match=r"'kde is an outlyer' is no claim .*did you mean 'kde is an outlier'"
     ):
-        claims.reproduced({"kde is an outlyer": statistics["kde is an outlier"]}, SETTINGS)
+        claim_tables.reproduced({"kde is an outlyer": statistics["kde is an outlier"]}, SETTINGS)
 
 
 def test_a_claim_without_a_statistic_is_left_to_the_comparison(paper):
-    result = claims.judged({}, SETTINGS)
+    result = claim_tables.judged({}, SETTINGS)
     assert set(result["verdict"]) == {"not reproducible here"} and result["reason"].notna().all()
 
 
 def test_the_table_says_what_the_paper_says_and_what_was_found(statistics):
-    result = claims.table(statistics, SETTINGS)
+    result = claim_tables.table(statistics, SETTINGS)
     row = result.loc["the area falls little"]
     assert (
         row["the paper says"] == "“Below .001.” (Figure 3)"
-        and row["claimed"] == "< 0.001"
-        and row["verdict"] == "fails"
+        and row["it holds if this is"] == "below 0.001"
     )
-    assert row["ours, with its 99 % interval"] == "0.004 [0.00271, 0.00529]" and row["on"] == "ours"
-    assert result.loc["networks differ", "ours, with its 99 % interval"] == "–"
+    assert row["result"] == "fails, with 0.0027 to 0.0053, not below 0.001" and row["on"] == "ours"
+    assert result.loc["networks differ", "result"] == "not tested here"
     assert not result.map(lambda text: "nan" in text).any(axis=None)
 
 
@@ -197,8 +198,8 @@ def test_figure_and_tables_are_written(statistics, tmp_path):
         claims_plot.figure(statistics, SETTINGS), tmp_path / "claims", SETTINGS
     )
     files += tables.save(
-        claims.summary(statistics, SETTINGS),
-        claims.table(statistics, SETTINGS),
+        claim_tables.summary(statistics, SETTINGS),
+        claim_tables.table(statistics, SETTINGS),
         tmp_path / "claims",
     )
     assert all(path.stat().st_size for path in files)
@@ -228,7 +229,7 @@ def test_the_figure_names_every_claim_within_its_margins(statistics):
     }
     assert marks["o"] > 0 > marks["X"] and marks["D"] > 0
     texts = " ".join(text.get_text().replace("\n", " ") for text in ax.texts)
-    shown = ("kde is an outlier", "● holds, on the paper's data", "✖ fails, on our data")
+    shown = ("kde is an outlier", "● holds, ", "on the paper's data", "✖ fails, ", "on our data")
     assert all(text in texts for text in shown)
     figure.draw_without_rendering()
     width, height = figure.get_size_inches() * figure.dpi

@@ -182,7 +182,10 @@ def statistics(rows, experiment, **more):
 
 def test_the_constants_of_the_perturbation_are_approached():
     result = statistics([], "ciosek2026_ece")
-    first, second = (result[f"perturbed, {name} derivative"].value for name in ("first", "second"))
+    first, second = (
+        result[f"the {name} derivative is bounded after the perturbation"].value
+        for name in ("first", "second")
+    )
     assert 0.497 < first < 0.5 and 0.49 < second < 0.5
 
 
@@ -219,7 +222,7 @@ def test_claims_on_bounds_take_the_function_that_is_worst_for_them():
     assert result["NW is several times tighter than Lip+Bkt"].value > 2
     assert result["NW is tightest"].value < 1
     inside, outside = (
-        result[f"{name}, slopes in the printed range"].value for name in ("TV", "Lip+Bkt")
+        result[f"{name} has slopes in the printed range"].value for name in ("TV", "Lip+Bkt")
     )
     assert inside < 0 and outside == pytest.approx(0.046)  # -0.3 is flatter than -0.346
 
@@ -266,7 +269,7 @@ def test_the_worst_of_many_is_judged_by_intervals_that_hold_for_all_at_once():
         )
         for problems in (claims.FOUR[:1], claims.FOUR[:2])
     )
-    name = "spread over 64 samples is invisible"
+    name = "the spread over 64 samples is invisible"
     assert many[name].high > few[name].high and many[name].value == few[name].value
 
 
@@ -296,7 +299,7 @@ def test_the_decrease_of_the_auroc_is_claimed_of_the_largest():
                     }
                 )
     result = statistics(rows, "ciosek2026_perturbation")[
-        "AUROC at h = 2^-6, trained with the perturbation"
+        "AUROC hardly falls at h = 2^-6, trained with the perturbation"
     ]
     assert result.value == pytest.approx(0.002055)
     assert result.low > perturbation.LIMIT

@@ -8,7 +8,7 @@ import pytest
 
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose
-from harness.evaluation import claims, reproduction
+from harness.evaluation import claim_tables, reproduction
 from harness.records.schema import COLUMNS
 
 PAPERS = sorted(path.parent.name for path in EXPERIMENTS.glob("*/claims.py"))
@@ -19,8 +19,8 @@ NO_RECORDS = pd.DataFrame(
 
 WITHOUT_RECORDS = {  # claims that follow from printed numbers, formulas or stored seconds
     "ciosek2026": {
-        "perturbed, first derivative": "holds",
-        "perturbed, second derivative": "holds",
+        "the first derivative is bounded after the perturbation": "holds",
+        "the second derivative is bounded after the perturbation": "holds",
         "sech noise has the smaller slope": "holds",
         "training with the perturbation is cheap": "holds",
         "training small models with the perturbation is cheap": "fails",
@@ -51,7 +51,7 @@ def test_every_claim_is_judged_or_has_a_reason(paper):
         NO_RECORDS, config
     )
     assert all(statistic.why for statistic in statistics.values() if np.isnan(statistic.value))
-    judged = claims.judged(statistics, config).set_index("row")
+    judged = claim_tables.judged(statistics, config).set_index("row")
     assert set(judged.index) == set(reproduction.reported(paper, ["claims"])["row"])
     open_ones = judged["verdict"].eq("not reproducible here")
     assert judged.loc[~open_ones, "verdict"].to_dict() == WITHOUT_RECORDS.get(paper, {})

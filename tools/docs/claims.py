@@ -13,6 +13,7 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.configure.catalogue import papers
+from harness.evaluation.claim_tables import describe_result
 from harness.evaluation.outcomes import (
     OUTCOMES,
     count_by_source,
@@ -95,11 +96,10 @@ def failing() -> str:
         others = claims[claims["verdict"] != "holds"].sort_values("verdict", kind="stable")
         rows = [_row(claim) for _, claim in others.iterrows()]
         columns = [
-            "claim, and the paper's words",
+            "claim, and its result with the 99 % interval",
+            "the paper's words",
             "what was measured",
-            "claimed",
-            "ours, 99 % interval",
-            "verdict",
+            "it holds if this is",
         ]
         command = f"`calharness report experiment={paper}_claims`"
         parts.append(
@@ -110,17 +110,20 @@ def failing() -> str:
 
 
 def _row(claim: pd.Series) -> list[str]:
-    quote = f"<br>“{_text(claim['quote'])}”" if isinstance(claim["quote"], str) else ""
+    result = describe_result(
+        claim["verdict"],
+        claim["side"],
+        claim["threshold"],
+        *claim[["value", "low", "high"]],
+        claim["statistic"],
+    )
+    quote = f"“{_text(claim['quote'])}”" if isinstance(claim["quote"], str) else ""
     compared = f"<br>{_text(claim['compared'])}" if isinstance(claim["compared"], str) else ""
-    ours = "" if pd.isna(claim["value"]) else f"{claim['value']:.3g}"
-    if pd.notna(claim["low"]):
-        ours += f" ({claim['low']:.3g} to {claim['high']:.3g})"
     return [
-        f"{_text(claim['claim'])}{quote}",
+        f"{_text(claim['claim'])}: **{_text(result)}**",
+        quote,
         f"{_text(claim['statistic'])}{compared}",
         f"{claim['side']} {claim['threshold']:g}",
-        ours,
-        claim["verdict"],
     ]
 
 
