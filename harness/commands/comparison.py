@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = "compare"
-# Seconds of the evaluation for each second that the baseline takes to be read. Both depend on the
-# machine and on what else it does.
-EVALUATION = 1.5
+# Seconds of the evaluation for each second that the baseline takes to be read: for the whole arena,
+# and for a small part of it. All depend on the machine and on what else it does.
+EVALUATION, LEAST_EVALUATION = 2.5, 1.2
 
 
 def compare(target: Any, kind: str = "estimator", **options: Any) -> pd.DataFrame:
@@ -65,7 +65,7 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
     requirements.verify(request.group, component)
     started = time.monotonic()
     arena = baseline.read(request.baseline)
-    evaluation = EVALUATION * (time.monotonic() - started)
+    reading = time.monotonic() - started
     out = out_folder(request.out)
     # The key of an object typed at a prompt does not change with its code. Its records must not be
     # kept, because they could be mistaken for those of other code.
@@ -86,6 +86,8 @@ def decide(request: Request, say: Callable[[str], None]) -> Verdict:
         whole = len(plan.cells) - len(plan.skips)
         plan = comparison_plan.restrict(plan, request, arena)
         cells = len(plan.cells) - len(plan.skips)
+        share = cells / whole
+        evaluation = reading * (LEAST_EVALUATION * (1.0 - share) + EVALUATION * share)
         comparison = Comparison(
             request, component, plan, arena, store, is_recordable, evaluation, say
         )

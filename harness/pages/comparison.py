@@ -96,7 +96,7 @@ def describe_lost_cells(records: pd.DataFrame) -> list[str]:
         lost = records[records["status"].eq(status)].drop_duplicates("key")
         if not len(lost):
             continue
-        reasons = lost["reason"].map(last_line).value_counts()
+        reasons = lost["reason"].astype(object).map(last_line).value_counts()
         more = f"; {format_count(len(reasons) - 1, 'other reason')}" if len(reasons) > 1 else ""
         row = lost.iloc[0]
         texts.append(
