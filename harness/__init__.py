@@ -272,8 +272,9 @@ def compare(
         A calibrator. The variational estimator with this calibrator is compared.
     **options
         `n`, `reps`, `family`, `notion` and `estimand`, values or lists, select a part of the arena.
-        `limit` is the time limit of a cell in seconds. `out`, `jobs` and `baseline` are as in
-        `calharness compare`.
+        Without them, `quick=False` uses the whole arena, and `quick=True` (the default) a small
+        part of it. `limit` is the time limit of a cell in seconds. `out`, `jobs` and `baseline` are
+        as in `calharness compare`.
 
     Returns
     -------

@@ -269,7 +269,7 @@ def read_docstring(value: Any) -> str:
 
     Return "" if there is none, or if a dataclass has only the generated one.
     """
-    target = find_documented(value)
+    target: Any = find_documented(value)
     text = inspect.cleandoc(target.__doc__ or "")
-    is_generated = dataclasses.is_dataclass(target) and text.startswith(f"{target.__name__}(")
-    return "" if is_generated else text
+    generated = f"{target.__name__}("
+    return "" if dataclasses.is_dataclass(target) and text.startswith(generated) else text

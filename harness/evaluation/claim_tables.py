@@ -147,7 +147,8 @@ def describe_result(
         return f"{verdict}, with {measured}, {ends.get(verdict, f'where {limit} is claimed')}"
     if side == "below":
         low, high = -high, -low
-    distance = _format_range(*sorted((abs(low), abs(high))), 0.0) + unit
+    near, far = sorted((abs(low), abs(high)))
+    distance = _format_range(near, far, 0.0) + unit
     if verdict in ("holds", "fails"):
         return f"{verdict}, by {distance}"
     if low < 0.0 < high:

@@ -155,14 +155,15 @@ def _claims(paper: papers.Paper, rows: pd.DataFrame | None) -> list[dict[str, st
 
 
 def _claim(claim: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, str]:
-    numbers = (result.get(name) for name in ("ours", "low", "high"))
-    said = result["verdict"]
-    if result.get("ours") is not None:
-        said = describe_result(said, claim["unit"], claim["value"], *numbers, claim["column"])
+    ours, low, high = (result.get(name) for name in ("ours", "low", "high"))
+    text = result["verdict"]
+    if ours is not None:
+        side, threshold, statistic = claim["unit"], claim["value"], claim["column"]
+        text = describe_result(text, side, threshold, ours, low, high, statistic)
     texts = {"place": claim["place"], "where": result.get("where"), "reason": result.get("reason")}
     return {
         "name": claim["row"],
-        "result": said,
+        "result": text,
         "statistic": claim["column"],
         "wanted": f"{claim['unit']} {format_number(claim['value'], 4)}",
         "verdict": result["verdict"],

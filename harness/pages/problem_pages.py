@@ -25,7 +25,7 @@ from harness.pages.templating import page
 from harness.plan import components
 from harness.plan.documentation import document_id
 from harness.problems.base import ProblemSpec, find_truth
-from harness.records import baseline, stored
+from harness.records import baseline_description, stored
 from harness.records.truths import add_truths, read_truths
 
 N = 1000  # sample size at which estimators are compared on the page of a problem
@@ -88,7 +88,7 @@ def pages(sources: Sources) -> Files:
 def _stored_truths(folder: Path) -> dict[str, dict[str, Any]]:
     """Return {key of a problem: its true values} from all files of stored records."""
     truths: dict[str, dict[str, Any]] = {}
-    for place in (folder / stored.FOLDER, baseline.find_folder()):
+    for place in (folder / stored.FOLDER, baseline_description.find_folder()):
         for path in sorted(place.glob("*.parquet")):
             truths |= stored.metadata(path)["truths"]
     return truths

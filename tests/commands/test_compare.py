@@ -204,11 +204,11 @@ BAD = {
 BAD_LATER = {
     "nan": (
         "def bad(p, y):\n    return float('nan')",
-        "fails the contract test at returns numbers",
+        "bad gives no number in its first 5 cells; on beta_overconfident (n = 100, rep 0)",
     ),
     "raises": (
         "def bad(p, y):\n    raise KeyError('no such bin')",
-        "bad fails on beta_overconfident (n = 100, rep 0): KeyError",
+        "on beta_overconfident (n = 100, rep 0): KeyError",
     ),
     "exits": (
         "import os\ndef bad(p, y):\n    os._exit(0)",
@@ -255,6 +255,23 @@ def test_an_estimator_that_misbehaves_is_named_with_problem_n_and_rep(compare, m
     name = f"bad_{fault.replace(' ', '_')}"
     module(name, source)
     assert_refused(compare(f"{name}.bad", "limit=1"), message, out)
+
+
+@pytest.mark.slow
+def test_an_estimator_without_a_number_on_some_samples_is_compared(compare, module, out):
+    module(
+        "my_module",
+        MINE
+        + """
+def some(p, y):
+    if len(p) == 120:
+        raise ZeroDivisionError("n is 120")  # on the samples of the contract test
+    return float("nan") if p[0] > 0.9 else mine(p, y)
+""",
+    )
+    code, text, err = compare("my_module.some", "notion=binary")
+    assert code == 0, err
+    assert "undefined in 1 of 4 cells" in text or "undefined in 2 of 4 cells" in text
 
 
 @pytest.mark.slow
