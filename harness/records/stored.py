@@ -207,7 +207,9 @@ def load_plan(path: Path, settings: Settings, make_plan: Callable[[], Plan]) -> 
     if plan is None or plan_digest(plan) != content["plan"]:
         raise BadInputError(_refused(path, content, here))
     filters = [("status", "=", "skipped")]
-    skips = pq.read_table(path, columns=["cell", "reason"], filters=filters)
+    # Without read_dictionary, the texts of all rows would be in memory at once.
+    texts = ["status", "reason"]
+    skips = pq.read_table(path, columns=["cell", "reason"], filters=filters, read_dictionary=texts)
     reasons = dict(zip(skips["cell"].to_pylist(), skips["reason"].to_pylist()))
     kinds = {
         cell.kind: reasons[number] for number, cell in enumerate(plan.cells) if number in reasons
