@@ -103,9 +103,10 @@ def parameters(group: str, name: str) -> list[str]:
 def first_sentence(text: str) -> str:
     """Return the first sentence of a text on one line, without its full stop.
 
-    A semicolon also ends the sentence. A full stop inside parentheses does not.
+    A semicolon or the end of a paragraph also ends the sentence. A full stop inside parentheses
+    does not.
     """
-    text = " ".join(text.split())
+    text = " ".join(text.strip().partition("\n\n")[0].split())
     ends = [match.end() for match in re.finditer(r"[a-z0-9)\]}|`\"][.;?](?=\s|$)", text)]
     whole = (text[:end] for end in ends if text[:end].count("(") <= text[:end].count(")"))
     return next(whole, text).rstrip(".;:")
