@@ -243,7 +243,8 @@ def test_all_names_are_drawn():
 @pytest.mark.slow
 def test_page_of_a_hundred_classes_is_small():
     text = judged.judgement(100, 2000).to_html()
-    assert len(text) < 1.5e6 and Parsed(text).elements.count(("th", {"scope": "row"})) >= 100
+    heads = [a for tag, a in Parsed(text).elements if tag == "th" and a["scope"] == "row"]
+    assert len(text) < 1.5e6 and len(heads) >= 100
 
 
 # Markdown
