@@ -54,8 +54,9 @@ class Isotonic(FitEach):
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1:
             order = np.argsort(p)
-            ordered, hit = p[order], y[order]
-            return (_fit_scalar(ordered[mask], hit[mask]) for mask in seen[:, order])
+            ordered, hit = p[order], y.astype(np.bool_)[order]
+            masks = (rows[order] for rows in seen)
+            return (_fit_scalar(ordered[mask], hit[mask]) for mask in masks)
         orders = np.argsort(p, axis=0).T
         columns = [(p[order, j], (y == j)[order]) for j, order in enumerate(orders)]
         return (_one_versus_rest(columns, [rows[order] for order in orders]) for rows in seen)
@@ -97,13 +98,18 @@ def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 
     Predictions that are less than RESOLUTION above the first of a pool join it.
     """
-    starts = np.flatnonzero(np.concatenate([[True], p[1:] > p[:-1]]))
-    x = p[starts]
-    first, place = np.ones(len(x), dtype=bool), x[0]
-    for i in np.flatnonzero(np.diff(x) < RESOLUTION) + 1:  # occurs near 0 and 1
-        if first[i - 1]:
-            place = x[i - 1]
-        first[i] = x[i] - place >= RESOLUTION
-    starts = starts[first]
-    counts = np.diff(np.append(starts, len(p))).astype(np.float64)
-    return p[starts], counts, np.add.reduceat(hit, starts, dtype=np.float64)
+    first = np.append(True, p[1:] > p[:-1])
+    starts = np.flatnonzero(first)
+    x = p if len(starts) == len(p) else p[starts]
+    near = np.flatnonzero(np.diff(x) < RESOLUTION) + 1  # occurs near 0 and 1
+    if len(near):
+        first, place = np.ones(len(x), dtype=bool), x[0]
+        for i in near:
+            if first[i - 1]:
+                place = x[i - 1]
+            first[i] = x[i] - place >= RESOLUTION
+        starts, x = starts[first], x[first]
+    if len(x) == len(p):
+        return x, np.ones(len(x)), hit.astype(np.float64)
+    counts = np.diff(starts, append=len(p))
+    return x, counts, np.add.reduceat(hit, starts, dtype=np.int64)

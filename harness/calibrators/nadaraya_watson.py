@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.calibrators.base import CalibrationMap
+from harness.math.blocks import row_blocks
 from harness.math.notions import one_hot
 
 BLOCK = 4_000_000  # number of kernel entries in memory at a time (32 MB)
@@ -138,5 +139,4 @@ class NadarayaWatson:
 
 def _blocks(n: int, width: int) -> list[slice]:
     """Return slices of n rows; a block of rows of the given width has at most BLOCK entries."""
-    step = max(1, BLOCK // max(1, width))
-    return [slice(i, min(i + step, n)) for i in range(0, n, step)]
+    return row_blocks(n, max(1, BLOCK // max(1, width)))

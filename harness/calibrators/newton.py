@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import expit
 
+from harness.math.blocks import row_blocks
+
 # Ridge on the distance from the identity map. It keeps the fit finite if the classes are separable,
 # and changes the log-loss of other fits by about 1e-6.
 RIDGE = 1e-6
@@ -89,14 +91,8 @@ def logistics(
     """
     return np.concatenate([
         _logistics(x[rows], hit[rows], centre, None if start is None else start[rows])
-        for rows in _blocks(len(hit), hit.shape[1])
+        for rows in row_blocks(len(hit), max(1, BLOCK // max(hit.shape[1], 1)))
     ])  # fmt: skip
-
-
-def _blocks(rows: int, n: int) -> list[slice]:
-    """Return slices of the rows of an array (rows, n), whose parts fit into the cache."""
-    size = max(1, BLOCK // max(n, 1))
-    return [slice(first, first + size) for first in range(0, rows, size)]
 
 
 def _logistics(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, FitEach
 from harness.calibrators.logits import floored_log, log_odds
+from harness.math.blocks import row_blocks
 from harness.math.softmax import softmax
 
 # Bisection steps of log beta on [-16, 16]. Both numbers are those of berta2026's library.
@@ -20,7 +21,7 @@ GRADIENT_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Temperature:
+class Temperature(FitEach):
     """Temperature scaling: multiply the logits by a positive number beta.
 
         q(p) = softmax(beta log p) for vectors,   q(p) = sigma(beta logit p) for scalars
@@ -54,36 +55,62 @@ class Temperature:
 
     determinism = "exact"
 
-    def fit(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
-    ) -> CalibrationMap:
-        beta = self.slope(p, y)
-        if p.ndim == 1:
-            return lambda t: expit(beta * log_odds(t))
-        return lambda t: softmax(beta * floored_log(t))
+    def fit_each(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: np.ndarray,
+        rng: np.random.Generator | int | None = None,
+    ) -> Iterator[CalibrationMap]:
+        z = log_odds(p) if p.ndim == 1 else floored_log(p)
+        return (_tempered(_fit_slope(z[rows], y[rows]), p.ndim) for rows in seen)
 
     def slope(self, p: np.ndarray, y: np.ndarray) -> float:
         """Return the fitted beta, the inverse of the temperature."""
-        if p.ndim == 1:
-            x = log_odds(p)
-            target = float((x * y).mean())  # the constant part of z cancels in the gradient
+        return _fit_slope(log_odds(p) if p.ndim == 1 else floored_log(p), y)
 
-            def scalar_slope(b: float) -> tuple[float, float]:
-                s = expit(b * x)
-                weighted = x * s
-                return float(weighted.mean()) - target, float((weighted * (x - weighted)).mean())
 
-            return _bisect(scalar_slope)
-        z = floored_log(p)
-        target = float(z[np.arange(len(y)), y].mean())
+def _tempered(beta: float, dimensions: int) -> CalibrationMap:
+    """Return the map with slope `beta` of scalars (1 dimension) or vectors (2 dimensions)."""
+    if dimensions == 1:
+        return lambda p: expit(beta * log_odds(p))
+    return lambda p: softmax(beta * floored_log(p))
 
-        def slope(b: float) -> tuple[float, float]:
-            s = softmax(b * z)
-            weighted = z * s
-            mean = weighted.sum(axis=1)
-            return float(mean.mean()) - target, float(((weighted * z).sum(axis=1) - mean**2).mean())
 
-        return _bisect(slope)
+def _fit_slope(z: np.ndarray, y: np.ndarray) -> float:
+    """Return the beta that minimises the log-loss of labels y (n,) given sigma(beta z) or softmax.
+
+    z are log-odds (n,), or logarithms of predictions (n, k).
+    """
+    n = len(y)
+    blocks = [z[rows] for rows in row_blocks(n)]
+    target = float((z * y if z.ndim == 1 else z[np.arange(n), y]).mean())
+    sums = _scalar_sums if z.ndim == 1 else _vector_sums
+
+    def slope(b: float) -> tuple[float, float]:
+        first, second = np.sum([sums(b, block) for block in blocks], axis=0)
+        return float(first / n) - target, float(second / n)
+
+    return _bisect(slope)
+
+
+def _scalar_sums(b: float, z: np.ndarray) -> tuple[float, float]:
+    """Return the sums of z q and of z^2 q (1 - q) over log-odds z (n,), with q = sigma(b z).
+
+    For two classes these are the sums of `_vector_sums`, up to a constant that cancels.
+    """
+    weighted = z * expit(b * z)
+    return weighted.sum(), (weighted * (z - weighted)).sum()
+
+
+def _vector_sums(b: float, z: np.ndarray) -> tuple[float, float]:
+    """Return the sums over rows of the mean and of the variance of log-probabilities z (n, k).
+
+    The mean and the variance of a row are weighted with softmax(b z).
+    """
+    weighted = z * softmax(b * z)
+    mean = weighted.sum(axis=1)
+    return mean.sum(), ((weighted * z).sum(axis=1) - mean**2).sum()
 
 
 def _bisect(slope: Callable[[float], tuple[float, float]]) -> float:

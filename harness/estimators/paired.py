@@ -112,10 +112,11 @@ def paired_difference(
         for p, labels in ((first, y_first), (second, y_second)):
             # The fits of both models draw the same random numbers.
             q = cross_fit(estimator.calibrator, p, labels, fold, np.random.default_rng(seed))
-            sides.append(estimator.contributions(p, labels, [(fold, q)], notion))
+            sides.append(estimator.contributions(p, labels, q, notion))
         with np.errstate(invalid="ignore"):  # two infinite losses have no difference
-            for (loss, (a,)), (_, (b,)) in zip(*sides):
-                differences.setdefault(loss.name, []).append((a - b, fold))
+            for name, contributions in sides[0].items():
+                difference = contributions - sides[1][name]
+                differences.setdefault(name, []).append((difference, fold))
     for name, terms in differences.items():
         values = [float(x.mean()) for x, _ in terms]
         e = Estimate(float(np.mean(values)), diagnostics=split_sd(values))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,13 @@ from harness.calibrators.base import Calibrator, CalibratorSpec, fit_each
 from harness.estimators.base import Estimate, check_integer, check_level
 from harness.math import fold_confidence
 from harness.math import losses as loss_functions
+from harness.math.blocks import row_blocks
 from harness.math.estimands import pivot
 from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
 
 OWN_REVISION = 2
-
-
-# Pairs of a loss and its contributions in each partition.
-Contributions: TypeAlias = list[tuple[Any, list[np.ndarray]]]
 
 
 @dataclass(frozen=True)
@@ -200,11 +197,12 @@ class Variational:
         `partitions` are pairs (fold, q): the fold of every sample (n,), and predictions q shaped
         like p.
         """
-        used = self.contributions(p, y, partitions, notion)
-        lows = self._lower_bounds(p, y, used, partitions, pivot(notion))
+        sums = [self._sums(p, y, fold, q, notion) for fold, q in partitions]
+        used = self._used(p.ndim)
+        lows = self._lower_bounds([moments for _, moments in sums], used, p.ndim == 1)
         estimates = {}
-        for (loss, x), low in zip(used, lows):
-            means = [self._mean(terms, fold) for terms, (fold, _) in zip(x, partitions)]
+        for i, (loss, low) in enumerate(zip(used, lows)):
+            means = [of_losses[i] for of_losses, _ in sums]
             level = None if low is None else self.level
             estimates[loss.name] = Estimate(
                 float(np.mean(means)), low, level=level, diagnostics=split_sd(means)
@@ -212,63 +210,66 @@ class Variational:
         return estimates
 
     def contributions(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        partitions: Sequence[tuple[np.ndarray, np.ndarray]],
-        notion: str = "binary",
-    ) -> Contributions:
-        """Return pairs (loss, contributions), with an array (n,) for each partition.
+        self, p: np.ndarray, y: np.ndarray, q: np.ndarray, notion: str = "binary"
+    ) -> dict[str, np.ndarray]:
+        """Return {estimand: contributions (n,)}.
 
         The contribution of a sample is the loss of its prediction minus the loss of its held-out
-        recalibrated prediction q. `partitions` are pairs (fold, q).
+        recalibrated prediction. q holds these recalibrated predictions and is shaped like p.
         """
         outcome, boundary = _outcome(p, y), pivot(notion)
-        standard = loss_functions.SCALAR_LOSSES if p.ndim == 1 else loss_functions.CANONICAL_LOSSES
-        return [
-            (loss, [loss.contribution(p, q, outcome, boundary) for _, q in partitions])
-            for loss in self.losses or standard
-        ]
+        return {
+            loss.name: loss.contribution(p, q, outcome, boundary) for loss in self._used(p.ndim)
+        }
+
+    def _used(self, dimensions: int) -> tuple[Any, ...]:
+        """Return the losses for scalars (1 dimension) or vectors (2 dimensions)."""
+        standard = loss_functions.SCALAR_LOSSES
+        return self.losses or (standard if dimensions == 1 else loss_functions.CANONICAL_LOSSES)
+
+    def _sums(
+        self, p: np.ndarray, y: np.ndarray, fold: np.ndarray, q: np.ndarray, notion: str
+    ) -> tuple[list[float], np.ndarray]:
+        """Return the mean contribution for each loss, and the moments (losses, 3, folds).
+
+        q are the held-out recalibrated predictions, shaped like p. The moments are needed for the
+        bounds (`fold_confidence`). They are 0 for losses without a bound.
+        """
+        used, boundary, folds = self._used(p.ndim), pivot(notion), int(fold.max()) + 1
+        totals = np.zeros((len(used), 1 if self.pooled else folds))
+        moments = np.zeros((len(used), 3, folds))
+        for rows in row_blocks(len(p)):
+            block = p[rows], q[rows], _outcome(p[rows], y[rows]), boundary
+            for i, loss in enumerate(used):
+                x = loss.contribution(*block)
+                totals[i] += x.sum() if self.pooled else np.bincount(fold[rows], x, folds)
+                if self._has_bound(loss):
+                    x = loss.for_bound(*block) if hasattr(loss, "for_bound") else x
+                    least = loss.least(p.ndim == 1)
+                    moments[i] += fold_confidence.moments(x, fold[rows], least, folds)
+        counts = len(p) if self.pooled else np.bincount(fold)
+        return [float(mean) for mean in (totals / counts).mean(axis=1)], moments
+
+    def _has_bound(self, loss: Any) -> bool:
+        """Return False for one fold, stratified folds, and losses without a least contribution."""
+        return self.folds > 1 and not self.stratified and hasattr(loss, "least")
 
     def _lower_bounds(
-        self,
-        p: np.ndarray,
-        y: np.ndarray,
-        used: Contributions,
-        partitions: Sequence[tuple[np.ndarray, np.ndarray]],
-        boundary: float,
+        self, moments: Sequence[np.ndarray], used: Sequence[Any], scalar: bool
     ) -> list[float | None]:
         """Return the lower confidence bound for each loss of `used`. None means no bound.
 
-        There is no bound with one fold or stratified folds, and for losses without a smallest
-        contribution.
+        `moments` holds the moments (losses, 3, folds) of the contributions in each partition.
         """
-        bounded = [i for i, (loss, _) in enumerate(used) if hasattr(loss, "least")]
+        bounded = [i for i, loss in enumerate(used) if self._has_bound(loss)]
         lows: list[float | None] = [None] * len(used)
-        if self.folds == 1 or self.stratified or not bounded:
-            return lows
-        # Collect the moments of the contributions, (3, losses, folds of all partitions).
-        rows, least = [], []
-        for loss, x in (used[i] for i in bounded):
-            if hasattr(loss, "for_bound"):
-                x = [loss.for_bound(p, q, _outcome(p, y), boundary) for _, q in partitions]
-            least.append(loss.least(p.ndim == 1))
-            moments = [
-                fold_confidence.moments(terms, fold, least[-1])
-                for terms, (fold, _) in zip(x, partitions)
-            ]
-            rows.append(np.concatenate(moments, axis=1))
-        sums, squares, counts = np.stack(rows, axis=1)
-        bounds = fold_confidence.lower(sums, squares, counts[0], least, self.level)
-        for i, low in zip(bounded, bounds):
-            lows[i] = float(low)
+        if bounded:
+            sums, squares, counts = np.concatenate(moments, axis=2)[bounded].swapaxes(0, 1)
+            least = [used[i].least(scalar) for i in bounded]
+            bounds = fold_confidence.lower(sums, squares, counts[0], least, self.level)
+            for i, low in zip(bounded, bounds):
+                lows[i] = float(low)
         return lows
-
-    def _mean(self, contributions: np.ndarray, fold: np.ndarray) -> float:
-        """Return the mean over all samples if `self.pooled`, else the mean over folds of means."""
-        if self.pooled:
-            return float(contributions.mean())
-        return float((np.bincount(fold, contributions) / np.bincount(fold)).mean())
 
 
 def _outcome(p: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -97,16 +97,16 @@ def lower(
 
 
 def moments(
-    contributions: np.ndarray, fold: np.ndarray, least: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the sums, sums of squares and counts of contributions in each fold.
+    contributions: np.ndarray, fold: np.ndarray, least: float, folds: int = 0
+) -> np.ndarray:
+    """Return the sums, sums of squares and counts (3, folds) of contributions in each fold.
 
-    `contributions` and `fold` have shape (n,); each result has shape (folds,). `least` < 0 is a
-    lower bound of all contributions. They are clipped from above at -least, which can only lower
-    their mean.
+    `contributions` and `fold` have shape (n,). `least` < 0 is a lower bound of all contributions.
+    They are clipped from above at -least, which can only lower their mean. `folds` is the number of
+    folds, by default the largest number in `fold` plus 1.
     """
     x = np.minimum(contributions, -least)
-    return np.bincount(fold, x), np.bincount(fold, x * x), np.bincount(fold)
+    return np.array([np.bincount(fold, weights, folds) for weights in (x, x * x, None)])
 
 
 def half_width(contributions: np.ndarray, fold: np.ndarray, level: float) -> float:
