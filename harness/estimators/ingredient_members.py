@@ -7,17 +7,19 @@ in-sample predictions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from harness.estimators.ingredient_kernels import displacement_sums
-from harness.estimators.stacking import convex_weights
+from harness.estimators.stacking import solve_weights, stack_products
 
 FLOOR = 1e-7  # smallest probability in logarithms; float32 resolves no smaller steps near 1
 NEWTON = 7  # largest number of Newton steps
+# Predictions of all members, predictions p, and outcomes, for a block of samples.
+Predictions: TypeAlias = tuple[list[np.ndarray], np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -80,28 +82,19 @@ def training_masks(fold: np.ndarray) -> np.ndarray:
     return np.array([*(fold != v for v in range(int(fold.max()) + 1)), np.ones(len(fold), bool)])
 
 
-def assemble_predictions(fitted: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
-    """Return held-out and in-sample predictions (2, n, ...) of a member.
-
-    `fitted` (K + 1, n, ...) are the predictions of its fits without each fold and on all samples.
-    """
-    out = np.array([fitted[-1], fitted[-1]])
-    for h, q in zip(held_out[:-1], fitted):
-        out[0, h] = q[h]
-    return out
-
-
 def evaluate_members(
-    members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray
+    predictions: Callable[[], Iterable[Predictions]], n: int
 ) -> tuple[dict[str, np.ndarray], dict[str, float], float]:
     """Return candidate estimates from the predictions of all members and of their stack.
 
     Parameters
     ----------
-    members : sequence of arrays (2, n) or (2, n, k)
-        Held-out and in-sample predictions of each member.
-    p, y : arrays (n,) or (n, k)
-        Predictions, and outcomes as 0 and 1.
+    predictions : callable without arguments
+        Returns the blocks of a sample. Each is a tuple: a list of the held-out and in-sample
+        predictions (2, m) or (2, m, k) of each member, predictions p (m,) or (m, k), and outcomes
+        as 0 and 1, shaped like p. It is called twice.
+    n : int
+        Number of samples of all blocks.
 
     Returns
     -------
@@ -112,28 +105,42 @@ def evaluate_members(
     v : float
         Mean squared residual of the held-out predictions of the stack.
     """
-    members = list(members)
-    weights = convex_weights(p, y, np.array([m[0] for m in members]))
-    stack = sum(w * (m - p) for w, m in zip(weights, members)) + p
-    members.append(stack)
-    r = y - p
-    values: dict[str, list[float]] = {"l1": [], "l2_squared": [], "l2": []}
-    for m in members:
-        for q in m:
-            if p.ndim == 1:
-                d = q - p
-                plug1, gain1 = np.abs(d).mean(), (np.sign(d) * r).mean()
-                plug2, cross = (d * d).mean(), (d * r).mean()
-            else:
-                sums = displacement_sums(np.ascontiguousarray(q), p, r)
-                plug1, gain1, plug2, cross, norm, gain = sums / len(p)
-                values["l2"] += [norm, gain]
-            values["l1"] += [plug1, gain1]
-            values["l2_squared"] += [plug2, 2.0 * cross - plug2]
-    squares = (y - members[-1][0]) ** 2
-    v = (squares.sum() + 0.5) / (len(p) + 1.0)
-    candidates = {name: np.array(x) for name, x in values.items() if x}
+    gram, target = np.zeros(1), np.zeros(1)
+    for members, p, y in predictions():
+        products = stack_products(p, y, np.array([m[0] for m in members]))
+        gram, target = gram + products[0], target + products[1]
+    weights = solve_weights(gram / n, target / n)
+    sums, squares = np.zeros(1), 0.0
+    for members, p, y in predictions():
+        stack = sum(w * (m - p) for w, m in zip(weights, members)) + p
+        sums = sums + _displacements([*members, stack], p, y)
+        squares += ((y - stack[0]) ** 2).sum()
+    means = sums / n
+    candidates = {
+        "l1": means[:, :2].ravel(),
+        "l2_squared": np.column_stack([means[:, 2], 2.0 * means[:, 3] - means[:, 2]]).ravel(),
+    }
+    if means.shape[1] > 4:
+        candidates["l2"] = means[:, 4:].ravel()
+    v = (squares + 0.5) / (n + 1.0)
     return candidates, {name: float(x[-4:-2].mean()) for name, x in candidates.items()}, float(v)
+
+
+def _displacements(members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return sums over a block, one row for the held-out and one for the in-sample q of a member.
+
+    For scalars the columns are the sums of |d|, sign(d) r, d^2 and d r, with d = q - p and
+    residuals r = y - p. For vectors they are those of `displacement_sums`.
+    """
+    r = y - p
+    if p.ndim == 2:
+        return np.array(
+            [displacement_sums(np.ascontiguousarray(q), p, r) for m in members for q in m]
+        )
+    moves = (q - p for m in members for q in m)
+    return np.array(
+        [(np.abs(d).sum(), (np.sign(d) * r).sum(), (d * d).sum(), (d * r).sum()) for d in moves]
+    )
 
 
 def combine_ingredients(

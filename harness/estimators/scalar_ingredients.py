@@ -1,14 +1,14 @@
 """Ingredients of the learned estimate `Best` for scalar predictions.
 
-A member is a method of fitting a recalibration map. In this module `training` (K + 1, n) holds a
-mask of the samples outside each of K folds, and a last mask of all samples. `held_out` holds a mask
-of the samples of each fold, followed by None.
+A member is a method of fitting a recalibration map. In this module, a fitted member is a function
+that returns the held-out and in-sample predictions of a block of samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from harness.estimators.ingredient_members import (
     FLOOR,
     NEWTON,
     Ingredients,
-    assemble_predictions,
+    Predictions,
     combine_ingredients,
     evaluate_members,
     normal_equations,
-    training_masks,
+    sum_other_folds,
 )
+from harness.math.blocks import row_blocks
 
 CONVERGED = 1e-10  # after a smaller step of the coefficients, the next step is below rounding
 LARGEST_LOGIT = 700.0  # exp overflows above 709
@@ -32,27 +33,77 @@ SCALAR_BINS = (5, 15, 40)
 class Scalars:
     """Statistics of scalar predictions p (n,) and labels y (n,) that do not depend on the folds.
 
-    They are the samples in ascending order, cosines of the rank and of p, binned errors, and the
-    range of the cumulative residual.
+    They are the samples in ascending order, their ranks, binned errors, and the range of the
+    cumulative residual.
     """
 
     def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
         self.order = np.argsort(p, kind="stable")
         self.p = p = p[self.order]
-        self.hits = y[self.order].astype(np.int64)
-        self.y = y = self.hits.astype(np.float64)
+        self.hits = hits = y.astype(np.int8)[self.order]
         n = len(p)
-        first, last = np.searchsorted(p, p, "left"), np.searchsorted(p, p, "right")
-        rank = (first + last) / (2.0 * n)
-        self.of_rank = np.cos(np.pi * np.outer(rank, np.arange(25.0)))
-        self.of_p = np.cos(np.pi * np.outer(p, np.arange(13.0)))
-        self.bins = [mass_binned(p, y, first, bins) for bins in SCALAR_BINS]
-        self.bins.append(_binned((15 * p).astype(int).clip(0, 14), p, y))
-        walk = np.concatenate([[0.0], np.cumsum(y - p)[np.append(p[1:] != p[:-1], True)]]) / n
+        starts = np.flatnonzero(np.append(True, p[1:] > p[:-1]))
+        sizes = np.diff(starts, append=n)
+        first = np.repeat(starts, sizes)  # rank of the first sample with an equal p
+        self.bins = [mass_binned(p, hits, first, bins) for bins in SCALAR_BINS]
+        self.bins.append(_binned((15 * p).astype(int).clip(0, 14), p, hits))
+        self.rank = (first + np.repeat(starts + sizes, sizes)) / (2.0 * n)
+        walk = np.append(0.0, np.cumsum(hits - p)[starts + sizes - 1]) / n
         self.kuiper, self.mean = float(np.ptp(walk)), abs(float(walk[-1]))
         spread = p * (1.0 - p)
-        distinct, sure = np.unique(p).size / n, (spread < 1e-3).mean()
+        distinct, sure = len(starts) / n, (spread < 1e-3).mean()
         self.law = [spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of m samples, sorted by fold.
+
+    Parameters
+    ----------
+    rows : slice
+        The rows of the block in the partition.
+    p, y, rank : arrays (m,)
+        Predictions, outcomes as 0.0 and 1.0, and ranks of the predictions from 0 to 1.
+    held_out : list of slices
+        The samples of each of K folds.
+    """
+
+    rows: slice
+    p: np.ndarray
+    y: np.ndarray
+    rank: np.ndarray
+    held_out: list[slice]
+
+
+class Partition:
+    """Samples with their folds, in blocks whose arrays fit into the processor's cache.
+
+    `shared` holds the samples in ascending order, and `fold` (n,) their folds from 0 to K - 1. The
+    samples of a block are sorted by fold, so that those of a fold are a slice.
+    """
+
+    def __init__(self, shared: Scalars, fold: np.ndarray, folds: int) -> None:
+        self.folds = folds
+        self.order = np.concatenate([
+            rows.start + np.argsort(fold[rows], kind="stable") for rows in row_blocks(len(fold))
+        ])  # fmt: skip
+        self.fold, self.hits = fold[self.order], shared.hits[self.order]
+        self.p, self.rank = shared.p[self.order], shared.rank[self.order]
+
+    def __len__(self) -> int:
+        return len(self.p)
+
+    def blocks(self) -> Iterator[Block]:
+        for rows in row_blocks(len(self)):
+            ends = np.searchsorted(self.fold[rows], np.arange(self.folds + 1)).tolist()
+            held_out = [slice(*pair) for pair in zip(ends, ends[1:])]
+            y = self.hits[rows].astype(np.float64)
+            yield Block(rows, self.p[rows], y, self.rank[rows], held_out)
+
+
+Features: TypeAlias = Callable[[Block], np.ndarray]  # (functions, m)
+Members: TypeAlias = Callable[[Block], list[np.ndarray]]  # held-out and in-sample, each (2, m)
 
 
 def ingredients_of_scalars(
@@ -61,27 +112,33 @@ def ingredients_of_scalars(
     """Return the ingredients of scalar predictions p (n,) for one partition into folds.
 
     `fold` (n,) numbers the folds from 0. `shared` holds the statistics that do not depend on the
-    folds.
+    folds. The members predict a block when it is needed, because the predictions of 10^7 samples
+    take 1 GB.
     """
-    p, y, fold = shared.p, shared.y, fold[shared.order]
-    training = training_masks(fold)
-    held_out = [*(~training[:-1]), None]
-    members = [
-        *_logistic(p, y, training, held_out),
-        isotonic_folds(p, shared.hits, fold, len(held_out) - 1),
-        *_linear(shared.of_rank, p, y, training, held_out, (0.3, 3.0, 30.0)),
-        *_linear(shared.of_p, p, y, training, held_out, (3.0,)),
+    n, folds = len(shared.p), int(fold.max()) + 1
+    fold = fold.astype(np.int8)[shared.order]
+    isotonic = isotonic_folds(shared.p, shared.hits, fold, folds)
+    partition = Partition(shared, fold, folds)
+    fits: list[Members] = [
+        _logistic(partition, _log_odds),
+        _logistic(partition, _logs),
+        lambda block: [isotonic[:, partition.order[block.rows]]],
+        _linear(partition, lambda block: _cosines(block.rank, 25), (0.3, 3.0, 30.0)),
+        _linear(partition, lambda block: _cosines(block.p, 13), (3.0,)),
     ]
-    stats, limits, v = evaluate_members(members, p, y)
+
+    def predictions() -> Iterator[Predictions]:
+        for block in partition.blocks():
+            yield [q for fit in fits for q in fit(block)], block.p, block.y
+
+    stats, limits, v = evaluate_members(predictions, n)
     l1 = np.concatenate(
         [[0.0], stats["l1"], *[b[:2] for b in shared.bins], [shared.kuiper, shared.mean]]
     )
     l2_squared = np.concatenate(
         [[0.0], stats["l2_squared"], *[b[2:] for b in shared.bins], [shared.mean**2]]
     )
-    return combine_ingredients(
-        {"l1": l1, "l2_squared": l2_squared}, limits, v, len(p), [v, *shared.law]
-    )
+    return combine_ingredients({"l1": l1, "l2_squared": l2_squared}, limits, v, n, [v, *shared.law])
 
 
 def mass_binned(p: np.ndarray, y: np.ndarray, first: np.ndarray, bins: int) -> np.ndarray:
@@ -112,41 +169,75 @@ def _binned(index: np.ndarray, p: np.ndarray, y: np.ndarray) -> np.ndarray:
     )
 
 
-def _logistic(
-    p: np.ndarray, y: np.ndarray, training: np.ndarray, held_out: Sequence[Any]
-) -> list[np.ndarray]:
-    """Return the predictions of two logistic members, each held-out and in-sample, (2, n).
+def _log_odds(block: Block) -> np.ndarray:
+    """Return the feature logit p, (1, m)."""
+    return (_floored_log(block.p) - _floored_log(1.0 - block.p))[None]
 
-    The members are sigma(b logit p) and sigma(a log p - b log(1 - p) + c). They are fitted to the
-    samples outside each fold and to all samples. Newton steps compute all these fits together, with
-    a weak ridge towards the identity map.
+
+def _logs(block: Block) -> np.ndarray:
+    """Return the features log p, -log(1 - p) and 1, (3, m)."""
+    low, high = _floored_log(block.p), _floored_log(1.0 - block.p)
+    return np.array([low, -high, np.ones_like(low)])
+
+
+def _floored_log(p: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(p, FLOOR))
+
+
+def _cosines(t: np.ndarray, count: int) -> np.ndarray:
+    """Return cos(pi j t) for j = 0, ..., count - 1, shape (count, m).
+
+    The recurrence of Chebyshev's polynomials is six times as fast as `np.cos`. Its error is below
+    j^2 units of rounding.
     """
-    low, high = np.log(np.maximum(p, FLOOR)), np.log(np.maximum(1.0 - p, FLOOR))
-    predictions = []
-    for x in ((low - high)[:, None], np.column_stack([low, -high, np.ones_like(p)])):
-        scale = np.sqrt((x * x).mean(axis=0)) + 1e-6
-        start = np.ones(x.shape[1])
-        start[2:] = 0.0
-        z, start = x / scale, start * scale
-        w = np.tile(start, (len(training), 1))
-        products = (z[:, :, None] * z[:, None, :]).reshape(len(z), -1)
-        ridge = 0.3 * np.eye(len(start))
-        transposed = np.ascontiguousarray(z.T)
-        for _ in range(NEWTON):
-            q = _sigmoid(w @ transposed)
-            residual = y - q
-            residual *= training
+    out = np.ones((count, len(t)))
+    out[1] = np.cos(np.pi * t)
+    double = 2.0 * out[1]
+    for j in range(2, count):
+        np.multiply(double, out[j - 1], out=out[j])
+        out[j] -= out[j - 2]
+    return out
+
+
+def _logistic(partition: Partition, features: Features) -> Members:
+    """Fit a logistic member, and return the function that predicts a block.
+
+    The member is sigma(w x) with features x (d, m) of a block. With `_log_odds` it is
+    sigma(b logit p), with `_logs` sigma(a log p - b log(1 - p) + c). It is fitted to the samples
+    outside each fold and to all samples. Newton steps compute all these fits together, with a weak
+    ridge towards the identity map.
+    """
+    squares = sum((features(block) ** 2).sum(axis=1) for block in partition.blocks())
+    scale = np.sqrt(squares / len(partition)) + 1e-6
+    start = np.ones(len(scale))
+    start[2:] = 0.0
+    start = start * scale
+    ridge = 0.3 * np.eye(len(start))
+    w = np.tile(start, (partition.folds + 1, 1))
+    for _ in range(NEWTON):
+        slope, curve = np.zeros(w.shape), np.zeros((len(w), ridge.size))
+        for block in partition.blocks():
+            z = features(block) / scale[:, None]
+            q = _sigmoid(w @ z)
+            residual = block.y - q
             q *= 1.0 - q
-            q *= training
-            slope = residual @ z - 0.3 * (w - start)
-            curve = (q @ products).reshape(len(w), *ridge.shape) + ridge
-            step = np.linalg.solve(curve, slope[:, :, None])[:, :, 0]
-            size = np.abs(step / scale).max(axis=1, keepdims=True)
-            w = w + step * np.minimum(1.0, 1.0 / np.maximum(size, 1e-12))
-            if size.max() < CONVERGED:
-                break
-        predictions.append(assemble_predictions(_sigmoid(w @ transposed), held_out))
-    return predictions
+            for v, part in enumerate(block.held_out):
+                residual[v, part] = q[v, part] = 0.0
+            slope += residual @ z.T
+            curve += q @ (z[:, None] * z).reshape(ridge.size, -1).T
+        slope -= 0.3 * (w - start)
+        matrices = curve.reshape(len(w), *ridge.shape) + ridge
+        step = np.linalg.solve(matrices, slope[:, :, None])[:, :, 0]
+        size = np.abs(step / scale).max(axis=1, keepdims=True)
+        w = w + step * np.minimum(1.0, 1.0 / np.maximum(size, 1e-12))
+        if size.max() < CONVERGED:
+            break
+
+    def predict(block: Block) -> list[np.ndarray]:
+        x = features(block) / scale[:, None]
+        return [_sigmoid(_combine(w, x, block.held_out))]
+
+    return predict
 
 
 def _sigmoid(t: np.ndarray) -> np.ndarray:
@@ -158,28 +249,42 @@ def _sigmoid(t: np.ndarray) -> np.ndarray:
     return np.reciprocal(t, out=t)
 
 
-def _linear(
-    basis: np.ndarray,
-    p: np.ndarray,
-    y: np.ndarray,
-    training: np.ndarray,
-    held_out: Sequence[Any],
-    ridges: Sequence[float],
-) -> list[np.ndarray]:
-    """Return the predictions of one linear member per ridge, each held-out and in-sample, (2, n).
+def _linear(partition: Partition, basis: Features, ridges: Sequence[float]) -> Members:
+    """Fit one linear member per ridge, and return the function that predicts a block.
 
-    A member is p + basis @ b, clipped to [0, 1], for functions `basis` (n, functions). The penalty
+    A member is p + b @ basis, clipped to [0, 1], for functions `basis` (functions, m). The penalty
     of function j grows as j^4. It is measured in units of the variance of an outcome.
     """
-    j = np.arange(basis.shape[1])
-    rough = 1.0 + j**4.0 / 10.0
-    v = max(float(((y - p) ** 2).mean()), 1e-9)
-    penalty = np.diag(rough) / 10.0
-    gram, side, _, _ = normal_equations(basis, y - p, held_out)
-    predictions = []
-    for ridge in ridges:
-        b = np.linalg.solve(gram + (ridge * max(v, 0.01) * 10.0) * penalty, side[:, :, None])[
-            :, :, 0
-        ]
-        predictions.append(assemble_predictions(np.clip(p + b @ basis.T, 0.0, 1.0), held_out))
-    return predictions
+    grams, sums, squares = np.zeros(1), np.zeros(1), 0.0
+    for block in partition.blocks():
+        x, residual = basis(block).T, block.y - block.p
+        _, _, block_grams, block_sums = normal_equations(x, residual, [*block.held_out, None])
+        grams, sums = grams + block_grams, sums + block_sums
+        squares += float((residual**2).sum())
+    gram, side = sum_other_folds(grams, sums)
+    v = max(squares / len(partition), 1e-9)
+    penalty = np.diag(1.0 + np.arange(gram.shape[1]) ** 4.0 / 10.0) / 10.0
+    coefficients = [
+        np.linalg.solve(gram + (ridge * max(v, 0.01) * 10.0) * penalty, side[:, :, None])[:, :, 0]
+        for ridge in ridges
+    ]
+
+    def predict(block: Block) -> list[np.ndarray]:
+        x = basis(block)
+        moves = (_combine(b, x, block.held_out) for b in coefficients)
+        return [np.clip(block.p + move, 0.0, 1.0) for move in moves]
+
+    return predict
+
+
+def _combine(b: np.ndarray, x: np.ndarray, held_out: Sequence[slice]) -> np.ndarray:
+    """Return combinations of features x (d, m): held-out and in-sample, (2, m).
+
+    The coefficients b (K + 1, d) are those of the fits without each of K folds, and at last of the
+    fit to all samples. `held_out` are the samples of each fold.
+    """
+    out = np.empty((2, x.shape[1]))
+    out[1] = b[-1] @ x
+    for fit, part in zip(b, held_out):
+        out[0, part] = fit @ x[:, part]
+    return out

@@ -79,18 +79,32 @@ def convex_weights(p: np.ndarray, outcome: np.ndarray, q: np.ndarray) -> np.ndar
     >>> convex_weights(np.full(4, 0.5), np.array([1, 1, 1, 0]), np.full((1, 4), 1.0)).round(6)
     array([0.5])
     """
+    gram, target = stack_products(p, outcome, q)
+    return solve_weights(gram / len(p), target / len(p))
+
+
+def stack_products(
+    p: np.ndarray, outcome: np.ndarray, q: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the Gram matrix (M, M) of q_m - p, and its products (M,) with outcome - p.
+
+    The arguments are those of `convex_weights`. Products of several blocks of samples can be added.
+    """
     moves = (q - p).reshape(len(q), -1)
-    gram = moves @ moves.T / len(p)
-    target = moves @ (outcome - p).ravel() / len(p)
+    return moves @ moves.T, moves @ (outcome - p).ravel()
+
+
+def solve_weights(gram: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the weights of `convex_weights` from the means of `stack_products`."""
     values, vectors = np.linalg.eigh(gram)
     kept = values > 1e-12 * max(values[-1], 1e-300)
     root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
     goal = (vectors[:, kept].T @ target) / np.sqrt(values[kept])
     if not kept.any() or values[-1] < 1e-28:
-        return np.zeros(len(q))
+        return np.zeros(len(gram))
     scale = np.sqrt(values[-1])
     slack = np.zeros((len(root), 1))
-    rows = np.vstack([np.hstack([root / scale, slack]), np.full((1, len(q) + 1), SUM_WEIGHT)])
+    rows = np.vstack([np.hstack([root / scale, slack]), np.full((1, len(gram) + 1), SUM_WEIGHT)])
     w, _ = nnls(rows, np.append(goal / scale, SUM_WEIGHT))
     return w[:-1] / max(w.sum(), 1.0)
 

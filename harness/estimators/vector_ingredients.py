@@ -93,7 +93,7 @@ def ingredients_of_vectors(
         one_versus_rest,
         _shifted(tempered, hot, held_out),
     ]
-    stats, limits, v = evaluate_members(members, p, hot)
+    stats, limits, v = evaluate_members(lambda: [(members, p, hot)], n)
     l1 = np.concatenate([[0.0], stats["l1"], [np.abs(shares).sum()]])
     l2_squared = np.concatenate([[0.0], stats["l2_squared"], shared.by_class, [(shares**2).sum()]])
     norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])

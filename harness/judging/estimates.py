@@ -43,7 +43,7 @@ GROUP_COVERAGE = (
     "was not measured at this size."
 )
 REPEATED = 50_000  # largest size of p for which the learned estimate averages four partitions
-# Largest size of p that is used; the learned estimate needs 45 times its memory.
+# Largest size of p that is used; the learned estimate of vectors needs 45 times its memory.
 LARGEST = 500_000
 # Limits for the stack of calibrators; beyond them temperature scaling alone is used.
 STACK_SCORES = 50_000  # largest number of scores, which take 1 s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Rows of a block. Arrays of larger blocks leave the processor's cache, and malloc gives each of
 # them new pages: at n = 10^7, that doubles the time of arithmetic.
-ROWS = 1 << 16
+ROWS = 1 << 14
 
 
 def row_blocks(n: int, size: int = ROWS) -> list[slice]:
