@@ -87,10 +87,9 @@ def knots(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     every constant piece of the map. Between knots the map is linear.
     """
     places, counts, sums = _pool(p, hit)
-    level = isotonic_regression(sums / counts, weights=counts).x
-    flat = level[1:] == level[:-1]
-    is_knot = np.concatenate([[True], ~flat]) | np.concatenate([~flat, [True]])
-    return places[is_knot], level[is_knot]
+    fit = isotonic_regression(sums / counts, weights=counts)
+    ends = np.unique(np.concatenate([fit.blocks[:-1], fit.blocks[1:] - 1]))
+    return places[ends], fit.x[ends]
 
 
 def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
