@@ -97,9 +97,10 @@ def ended(place: Place, name: str, engine: str = "loky") -> Row:
         if running:
             at_work += len(parts.part_files(out)) > seen
             status = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number]
-            # In the first second, before the command handles it, a signal gives no message.
+            # In the first second, before the command handles it, a signal gives no message. A shell
+            # reports -2 as 130. Python also ends so after an interruption in `exec`.
             at_once = process.returncode == -number
-            row.messages(err, 0 if at_once else 1)
+            row.messages(err, None if at_once else 1)
             if process.returncode != status and not at_once:
                 row.wrong += 1
                 row.notes.append(f"status {process.returncode}: {err[-300:]!r}")
