@@ -256,8 +256,6 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray, address = _package(settings), settings.address
-    if not address:  # helpers of Ray outlive a killed driver by twice this time; by default, 60 s
-        os.environ.setdefault("RAY_gcs_rpc_server_reconnect_timeout_s", "2")
     local = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
     was_connected, handler = ray.is_initialized(), signal.getsignal(signal.SIGTERM)
     try:
