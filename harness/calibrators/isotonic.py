@@ -111,4 +111,4 @@ def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
     if len(x) == len(p):
         return x, np.ones(len(x)), hit.astype(np.float64)
     counts = np.diff(starts, append=len(p))
-    return x, counts, np.add.reduceat(hit, starts, dtype=np.int64)
+    return x, counts, np.add.reduceat(hit, starts, dtype=np.float64)

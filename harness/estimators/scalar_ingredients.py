@@ -116,7 +116,7 @@ def ingredients_of_scalars(
     take 1 GB.
     """
     n, folds = len(shared.p), int(fold.max()) + 1
-    fold = fold.astype(np.int8)[shared.order]
+    fold = fold.astype(np.min_scalar_type(folds))[shared.order]
     isotonic = isotonic_folds(shared.p, shared.hits, fold, folds)
     partition = Partition(shared, fold, folds)
     fits: list[Members] = [

@@ -9,11 +9,12 @@ from slow_params import slow
 import harness
 from harness.calibrators import Isotonic, Spline, Temperature
 from harness.errors import UndefinedError
-from harness.estimators import Best, BestLower, Binned, Variational
+from harness.estimators import Best, BestLower, Binned, Variational, scalar_ingredients
 from harness.estimators.application import apply
 from harness.estimators.ingredient_kernels import isotonic_columns, isotonic_folds
 from harness.estimators.ingredients import compute_ingredients
 from harness.estimators.stacking import convex_weights, cross_fit_pairs, stack_predictions
+from harness.math.folds import assign_folds
 from harness.math.notions import one_hot
 
 
@@ -262,3 +263,14 @@ def test_columns_of_isotonic_levels_sum_to_one():
     assert q.shape == (2, 4, 3)
     assert q.sum(axis=2) == pytest.approx(np.ones((2, 4)))
     assert q[1] == pytest.approx(np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]))
+
+
+def test_blocks_of_rows_give_the_ingredients_of_the_whole_sample(monkeypatch):
+    p, y = harness.load_problem("beta_overconfident").sample(40_000, default_rng(0))
+    fold = assign_folds(y, 5, False, default_rng(1))
+    blocks = compute_ingredients(p, y, fold, default_rng(2))
+    monkeypatch.setattr(scalar_ingredients, "row_blocks", lambda n: [slice(0, n)])
+    whole = compute_ingredients(p, y, fold, default_rng(2))
+    for name, candidates in whole.candidates.items():
+        np.testing.assert_allclose(blocks.candidates[name], candidates, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(blocks.features, whole.features, rtol=1e-8, atol=1e-10)

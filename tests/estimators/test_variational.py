@@ -10,8 +10,8 @@ from numpy.random import default_rng
 
 import harness
 from harness import BadInputError, UndefinedError
-from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature
-from harness.estimators import Variational
+from harness.calibrators import Isotonic, NadarayaWatson, Partition, Temperature, temperature
+from harness.estimators import Variational, variational
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate
 from harness.estimators.variational import cross_fit
@@ -450,3 +450,15 @@ def test_one_sided_log_loss_is_bounded_with_the_hedged_map():
     f, q, y = np.array([0.4, 0.9]), np.array([0.0, 0.0]), np.array([1.0, 1.0])
     assert (loss.for_bound(f, q, y) >= loss.least(True)).all()
     assert (loss.contribution(f, q, y) < loss.least(True)).any()
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_blocks_of_rows_give_the_estimates_of_the_whole_sample(monkeypatch, pooled):
+    p, y = harness.load_problem("beta_overconfident").sample(40_000, default_rng(0))
+    estimator = Variational(Temperature(), pooled=pooled)
+    blocks = estimator(p, y, default_rng(1))
+    for module in (variational, temperature):
+        monkeypatch.setattr(module, "row_blocks", lambda n: [slice(0, n)])
+    for name, whole in estimator(p, y, default_rng(1)).items():
+        assert blocks[name].value == pytest.approx(whole.value, rel=1e-10), name
+        assert blocks[name].low == pytest.approx(whole.low, rel=1e-10), name
