@@ -90,14 +90,16 @@ def _describe_error(judgement: Answers) -> str:
     shift = direction.gap.sign if is_binary else 0
     name = {1: "Overconfident", -1: "Underconfident", 0: ""}[way]
     confidence, accuracy = measure_confidence(judgement.data)
-    if way and (not is_binary or way * (confidence - accuracy) >= VISIBLE):
+    excess = way * (confidence - accuracy)
+    # A binary model may be both shifted and over- or underconfident: the larger difference counts.
+    shifted = abs(direction.mean_confidence - direction.accuracy) if shift else 0.0
+    if way and (not is_binary or excess >= max(VISIBLE, shifted)):
         says, right = _format_pair(confidence, accuracy)
         return f"{name}: says {says}, is right {right}"
     if shift:
         says, happens = _format_pair(direction.mean_confidence, direction.accuracy)
-        subject = f"{name}, probabilities" if name else "Probabilities"
         height = "high" if shift > 0 else "low"
-        return f"{subject} too {height}: says {says} on average, {happens} happens"
+        return f"Probabilities too {height}: says {says} on average, {happens} happens"
     if way:
         return f"{name}: probabilities are too {'near to' if way > 0 else 'far from'} 0 and 1"
     value = how_far.errors[0].interval.value
