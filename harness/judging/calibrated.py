@@ -204,9 +204,13 @@ def class_tests(
 
 
 def _departure(test: ScalarTest) -> float:
-    """Return the largest statistic of a test, in standard deviations above its null mean."""
+    """Return the largest statistic of a test, in standard deviations above its null mean.
+
+    It is infinite if the statistic exceeds a constant null.
+    """
     spread = np.maximum(test.null.std(axis=0), np.finfo(float).tiny)
-    return float(np.max((test.observed - test.null.mean(axis=0)) / spread))
+    with np.errstate(over="ignore"):
+        return float(np.max((test.observed - test.null.mean(axis=0)) / spread))
 
 
 def _combine_classes(

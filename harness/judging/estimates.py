@@ -43,6 +43,7 @@ GROUP_COVERAGE = (
     "was not measured at this size."
 )
 REPEATED = 50_000  # largest size of p for which the learned estimate averages four partitions
+REPEATED_CLASSES = 100  # the same for the classes of canonical errors: the weights saw no more
 # Largest size of p that is used; the learned estimate of vectors needs 45 times its memory.
 LARGEST = 500_000
 # Limits for the stack of calibrators; beyond them temperature scaling alone is used.
@@ -70,7 +71,10 @@ def estimates(
     left out.
     """
     n, k = data.n, data.k
-    names = ["best" if p.size <= REPEATED and notion != "classwise" else "best_fast"]
+    is_repeated = p.size <= REPEATED and notion != "classwise"
+    if notion == "canonical" and k > REPEATED_CLASSES:
+        is_repeated = False
+    names = ["best" if is_repeated else "best_fast"]
     if notion != "classwise":
         is_small = n <= STACK_SCORES
         if p.ndim == 2:

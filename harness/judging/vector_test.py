@@ -34,7 +34,9 @@ from harness.judging.bins import Array, Integers
 from harness.judging.scalar_test import smallest_rank
 
 DEPTHS = (2, 5)  # depths that give 4 and 32 bins
-DRAWS = 3_000_000  # largest number of labels drawn; with more rows there are fewer resamples
+# Largest number of labels drawn, with at least ten per class and resample: with more rows or more
+# than 300 classes there are fewer resamples.
+DRAWS = 3_000_000
 FEWEST_RESAMPLES, MOST_RESAMPLES = 199, 999
 MOST_ROWS = 100_000  # if there are more rows, a random subset is tested
 
@@ -75,7 +77,9 @@ def vector_test(
         p, y = p[rows], y[rows]
     p = p / p.sum(axis=1, keepdims=True)
     if resamples is None:
-        resamples = int(np.clip(DRAWS // len(p), FEWEST_RESAMPLES, MOST_RESAMPLES))
+        resamples = int(
+            np.clip(DRAWS // max(p.shape[0], 10 * p.shape[1]), FEWEST_RESAMPLES, MOST_RESAMPLES)
+        )
     statistics = VectorStatistics(p)
     null = np.stack([statistics(labels) for labels in _draw_labels(p, resamples, rng)])
     return VectorTest(statistics(y), null, impossible, len(p))
