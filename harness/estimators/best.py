@@ -195,7 +195,7 @@ class Best:
 
     Cost: O(repeats n k log n) for k classes. One repeat takes 10 ms at n = 1,000. At n = 10,000 and
     k = 10, it takes 0.25 s and 45 times the memory of p. Scalars are taken in blocks: at n = 10^7,
-    one repeat takes 17 s and less than ten times the memory of p.
+    one repeat takes 16 s and less than ten times the memory of p.
 
     References
     ----------
