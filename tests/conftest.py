@@ -37,6 +37,12 @@ def no_code_but_ours(monkeypatch):
 
 
 @pytest.fixture(autouse=True)
+def no_width_but_the_terminals(monkeypatch):
+    """Remove COLUMNS, to which the lines of tables would be fitted."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def closed_figures():
     """Close the figures that a test leaves open."""
     yield

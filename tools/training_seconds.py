@@ -37,7 +37,8 @@ COLUMNS = ["model", "pair", "scores", "plain", "perturbed"]
 def trainings() -> dict[str, Callable[[], tuple[Callable[[float | None], object], int]]]:
     """Return {model: function that prepares it}.
 
-    The function returns a training, which takes the width or None, and its number of scores.
+    Each function returns a pair (train, m). train(width) trains the model, without perturbation if
+    the width is None. m is the number of scores that it trains on.
     """
     tables = [name for name in perturbed_networks.TABLES if perturbed_networks.is_at_hand(name)]
     small = {

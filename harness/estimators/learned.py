@@ -44,7 +44,7 @@ def ensemble_networks(kind: str) -> list[dict[str, np.ndarray]]:
 
 
 def evaluate(kind: str, ingredients: Ingredients) -> dict[str, tuple[float, float, float]]:
-    """Return the estimates of the ensemble of a kind, "scalar" or "vector".
+    """Return the estimates of the ensemble of networks for scalar or vector predictions.
 
     Parameters
     ----------
@@ -57,7 +57,8 @@ def evaluate(kind: str, ingredients: Ingredients) -> dict[str, tuple[float, floa
     -------
     dict
         {estimand: (value, below, above)}. The 95 % interval is [value - below, value + above]. The
-        lower end may be negative. The caller clips it at 0, after it has moved the value.
+        lower end may be negative here. `Best` mixes the value with other estimates at large n, and
+        clips the lower end at 0 after that.
     """
     net, parts = load_ensemble(kind), ensemble_networks(kind)
     x = ((ingredients.features - net["centre"]) / net["spread"])[None]

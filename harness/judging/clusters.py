@@ -37,12 +37,12 @@ NOTE = (
 class GroupBootstrap(Bootstrap):
     """`Bootstrap` with random halves of groups of rows, and without its test of calibration.
 
-    For a mean over rows, d has the standard deviation that the mean has over samples of groups,
-    whatever the dependence within groups is. The interval is
+    With theta, d, z and the two estimates of the bias of `Bootstrap`, the interval is
 
         [theta - larger bias - z sd(d), theta - min(smaller bias, 0) + z sd(d)]
 
-    Its upper end is not lowered by the bias, because the estimated bias varies as much as theta if
+    If theta is a mean over rows, sd(d) is its standard error under sampling of whole groups. This
+    holds for any dependence within the groups. The upper end is not lowered by the bias, because the estimated bias varies as much as theta if
     there are few groups.
 
     Parameters

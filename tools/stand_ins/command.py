@@ -13,7 +13,6 @@ import typer
 from harness.commands.base import SETTINGS, Command, integers, split
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
-from harness.math.sech_noise import checked_h, parse_width
 
 HELP = "Make stand-ins for data files that nobody can download."
 app = typer.Typer(rich_markup_mode=None, context_settings=SETTINGS, help=HELP)
@@ -221,6 +220,8 @@ def _table_folders(given: Sequence[Path] | None) -> list[Path]:
 
 def _width(text: str) -> float:
     """Parse a width of the perturbation, such as 2^-6 or 0.02."""
+    from harness.math.sech_noise import checked_h, parse_width
+
     try:
         return checked_h(parse_width(text))
     except (ValueError, OverflowError, ZeroDivisionError):

@@ -70,7 +70,7 @@ class CertifiedInterval(CertifiedBound):
         )
         if not good:
             raise BadInputError(
-                f"uppers is {self.uppers!r}; give a list of estimators with a field level."
+                f"uppers is {self.uppers!r}; give a list of estimators that each have a level."
             )
 
     @property

@@ -63,9 +63,11 @@ def settings(
         regret
             Regret as defined in `harness.evaluation.arena`. NaN where the truth is unknown, where
             the estimator is not applicable, and for bounds.
-        best, lead
-            The best published estimator of the setting, and the complete estimator by which the
-            RMSEs of estimators with fewer replications are scaled.
+        best
+            The best published estimator of the setting.
+        lead
+            An estimator that has all replications of the setting. An estimator with fewer ones is
+            compared with it on those that both have, and its RMSE is scaled accordingly.
         regret_split
             Regret against the estimator that is best on the other half of the replications.
             `regret` is biased upwards, as it compares with the smallest of many noisy RMSEs.
