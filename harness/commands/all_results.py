@@ -230,7 +230,7 @@ def _finish(outcomes: Counter[Outcome], failures: list[str], out: Path) -> int:
     if unstored := outcomes[Outcome.UNSTORED]:
         print(
             f"  {unstored:,} not drawn: their records are not in {out / stored.FOLDER} (a Git "
-            "checkout has stored records); `calharness results --compute` computes them"
+            "checkout has those of most experiments); `calharness results --compute` computes them"
         )
     if numberless := outcomes[Outcome.NUMBERLESS]:
         print(f"  {numberless:,} not drawn: none of their cells has a number")
