@@ -42,8 +42,8 @@ class GroupBootstrap(Bootstrap):
         [theta - larger bias - z sd(d), theta - min(smaller bias, 0) + z sd(d)]
 
     If theta is a mean over rows, sd(d) is its standard error under sampling of whole groups. This
-    holds for any dependence within the groups. The upper end is not lowered by the bias, because the estimated bias varies as much as theta if
-    there are few groups.
+    holds for any dependence within the groups. The upper end is not lowered by the bias, because
+    the estimated bias varies as much as theta if there are few groups.
 
     Parameters
     ----------

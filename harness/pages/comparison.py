@@ -121,7 +121,8 @@ def describe_left_out(absent: Mapping[str, str]) -> list[str]:
 def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) -> list[str]:
     """Summarise an estimator's results in the arena, in one sentence per notion and estimand.
 
-    `own` is the id of the estimator, and `reps` the number of replications. `settings` is the result of `arena.settings`, `cells` that of `comparison.groups`.
+    `own` is the id of the estimator, and `reps` the number of replications. `settings` is the
+    result of `arena.settings`, `cells` that of `comparison.groups`.
     """
     texts = []
     settings = settings[settings["estimator"].eq(own) & settings["regret"].notna()]
