@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from harness.common.escaping import error_message
+from harness.contract.estimator_cases import (
+    Case,
+    Data,
+    apply_case,
+    estimate,
+    find_gap,
+    limit_size,
+    make_problem,
+    numbers,
+)
+from harness.contract.estimator_cases import (
+    cases as cases,
+)
 from harness.contract.items import (
     CONSTANT,
     DECLARED,
     FEW,
     ONE,
     SAME,
-    SEED,
     TIES,
     UNSEEN_CLASS,
     BiasedError,
@@ -25,145 +37,25 @@ from harness.contract.items import (
     without_global_draws,
 )
 from harness.errors import UndefinedError
-from harness.estimators.application import apply
-from harness.estimators.base import Estimate, EstimatorSpec, is_finite
+from harness.estimators.base import Estimate, is_finite
 from harness.math import estimands
-from harness.math.notions import NOTIONS, one_hot, reduce
+from harness.math.notions import one_hot, reduce
 from harness.plan import requirements
-from harness.problems import Beta, Dirichlet
-from harness.problems.maps import Identity, LogitAffine, Power
+from harness.problems import Beta
+from harness.problems.maps import Identity, LogitAffine
 
-SAMPLES = 120
 SUPREMA_AND_ROOTS = ("linf", "rms")  # estimands that are not near zero on calibrated samples
 # A difference in distribution over 12 seeds fails the item only if it appears over 48 seeds, too.
 SEEDS = (12, 48)
 # Size and numbers of calibrated samples. 20 are drawn unless 5 show that the mean is in its bound.
 NULL_N, NULL_REPS = 2000, (5, 20)
 STATED_BIAS = 0.01  # a larger mean on calibrated samples is reported as a bias
-Data = tuple[np.ndarray, np.ndarray]  # predictions p and labels y
-
-
-class Case(NamedTuple):
-    """An estimator under one notion, with a sample.
-
-    Parameters
-    ----------
-    estimator : object
-        The estimator.
-    spec : EstimatorSpec
-        Its declared properties.
-    notion : str
-        The notion.
-    problem : object
-        The problem that drew the sample.
-    p, y : arrays (n,) or (n, k), and (n,)
-        Ordinary sample of miscalibrated predictions without ties, before the reduction to the
-        notion.
-    classes : int
-        Number of classes of the sample.
-    """
-
-    estimator: Any
-    spec: EstimatorSpec
-    notion: str
-    problem: Any
-    p: np.ndarray
-    y: np.ndarray
-    classes: int
-
-
-def cases(estimator: Any) -> list[Case]:
-    """Return one case per notion that the estimator declares."""
-    spec = EstimatorSpec.of(estimator)
-    result = []
-    for notion in [name for name in NOTIONS if name in spec.notions]:
-        problem = _problem(spec, notion, LogitAffine(0.4, 0.3), Power(0.3))
-        p, y = problem.sample(_limit_size(spec, SAMPLES), np.random.default_rng(0))
-        result.append(Case(estimator, spec, notion, problem, p, y, problem.classes))
-    return result
-
-
-def _problem(spec: EstimatorSpec, notion: str, scalar: Any, vector: Any) -> Any:
-    """Return a problem that the estimator can take under a notion.
-
-    It is Beta(1/2, 1/2) with the calibration map `scalar` for the binary notion. For other notions
-    it is Dirichlet(1/2) with at most 3 classes and the calibration map `vector`.
-    """
-    if notion == "binary":
-        return Beta(map=scalar)
-    return Dirichlet(min(3, spec.max_classes or 3), map=vector)
-
-
-def _limit_size(spec: EstimatorSpec, n: int) -> int:
-    """Return n, or `max_n` of the estimator if that is smaller."""
-    return min(n, spec.max_n or n)
-
-
-def _estimate(
-    case: Case, data: Data | None = None, seed: int = 0, problem: Any = None
-) -> dict[str, Estimate]:
-    """Return the estimates on `data`, the pair (p, y) before the reduction to the notion.
-
-    By default, `data` is the sample of the case. `problem` is passed to the estimator, by default
-    the problem of the case.
-    """
-    p, y = (case.p, case.y) if data is None else data
-    return _apply(case, *reduce(p.copy(), y.copy(), case.notion), seed, problem)
-
-
-def _apply(
-    case: Case, p: np.ndarray, y: np.ndarray, seed: int = 0, problem: Any = None
-) -> dict[str, Estimate]:
-    """Return the estimates of the case's estimator on reduced data."""
-    seeded = case.spec.replication_rng
-    rng = seeded(seed) if seeded else np.random.default_rng([SEED, seed])
-    return apply(case.estimator, p, y, case.notion, rng, _HiddenSmoothness(problem or case.problem))
-
-
-class _HiddenSmoothness:
-    """A problem without its properties `perturbation` and `variation`.
-
-    Certified bounds refuse a problem whose declared properties contradict their assumption. The
-    contract is checked on a problem that declares none.
-    """
-
-    def __init__(self, problem: Any) -> None:
-        self._problem = problem
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("perturbation", "variation"):
-            raise AttributeError(name)
-        return getattr(self._problem, name)
-
-
-def _numbers(estimates: dict[str, Estimate]) -> dict[str, float]:
-    """Return {"l1": value, "l1.low": low, "l1.high": high, ...}, without bounds that are None."""
-    numbers = {}
-    for name, e in estimates.items():
-        for suffix, x in (("", e.value), (".low", e.low), (".high", e.high)):
-            if x is not None:
-                numbers[name + suffix] = float(x)
-    return numbers
-
-
-def _gap(a: dict[str, float], b: dict[str, float], tolerance: float) -> str | None:
-    """Describe the first number x of `a` that differs from `b` by more than tolerance (1 + |x|).
-
-    Return None if there is no such number.
-    """
-    if a.keys() != b.keys():
-        return f"first {', '.join(a)} was returned, then {', '.join(b)}"
-    for name, x in a.items():
-        same = x == b[name] or math.isnan(x) and math.isnan(b[name])
-        if not same and not abs(x - b[name]) <= tolerance * (1 + abs(x)):
-            return f"first {name} was {x!r}, then {b[name]!r}"
-    return None
 
 
 def returns_numbers(case: Case) -> str:
     """Check that an ordinary sample gives finite estimates with known names."""
     try:
-        estimates = _estimate(case)
+        estimates = estimate(case)
     except UndefinedError as reason:
         raise ContractBrokenError(
             f"the estimate is undefined on {len(case.p)} ordinary samples: {reason}"
@@ -207,14 +99,14 @@ def _unchanged(case: Case, before: Data, after: Data, how: str) -> str:
     The tolerance is 1e-9. If the estimates depend on the seed, their means over several seeds are
     compared. `how` completes "the same samples ..." in the message.
     """
-    first, *others = (_numbers(_estimate(case, before, seed)) for seed in range(3))
-    if not any(_gap(first, other, SAME) for other in others):
-        if gap := _gap(first, _numbers(_estimate(case, after)), SAME):
+    first, *others = (numbers(estimate(case, before, seed)) for seed in range(3))
+    if not any(find_gap(first, other, SAME) for other in others):
+        if gap := find_gap(first, numbers(estimate(case, after)), SAME):
             raise ContractBrokenError(f"the same samples {how} give another result: {gap}")
         return "unchanged"
     for seeds in SEEDS:
-        a = [_numbers(_estimate(case, before, seed)) for seed in range(seeds)]
-        b = [_numbers(_estimate(case, after, 1000 + seed)) for seed in range(seeds)]
+        a = [numbers(estimate(case, before, seed)) for seed in range(seeds)]
+        b = [numbers(estimate(case, after, 1000 + seed)) for seed in range(seeds)]
         if not (gap := _gap_in_distribution(a, b)):
             return f"unchanged in distribution ({seeds} seeds)"
     raise ContractBrokenError(
@@ -245,7 +137,7 @@ def zero_and_one(case: Case) -> str:
     """Check samples with p of 0 and 1. If all outcomes are wrong, l1 must be above 0.5."""
     binary = case.notion == "binary"
     opposite = Beta(0.01, 0.01, LogitAffine(-1.0)) if binary else None  # P(Y = 1 given p) = 1 - p
-    labels = np.minimum(np.arange(_limit_size(case.spec, 40)) % 5, case.classes - 1)
+    labels = np.minimum(np.arange(limit_size(case.spec, 40)) % 5, case.classes - 1)
     for top in (labels, case.classes - 1 - labels):
         p = top.astype(np.float64) if binary else one_hot(top, case.classes)
         _estimate_or_nothing(case, (p, top))
@@ -262,13 +154,13 @@ def zero_and_one(case: Case) -> str:
 def _estimate_or_nothing(case: Case, data: Data, problem: Any = None) -> dict[str, Estimate]:
     """Return the estimates on an unusual sample, or {} if they are undefined."""
     try:
-        return _estimate(case, data, problem=problem)
+        return estimate(case, data, problem=problem)
     except UndefinedError:
         return {}
 
 
 def _is_estimated(case: Case, p: np.ndarray, y: np.ndarray) -> bool:
-    estimates = _estimate(case, (p, y))
+    estimates = estimate(case, (p, y))
     return bool(estimates) and all(map(is_finite, estimates.values()))
 
 
@@ -277,7 +169,7 @@ def nan_refused(case: Case) -> str:
     p, y = reduce(case.p.copy(), case.y.copy(), case.notion)
     p[len(p) // 2] = np.nan
     try:
-        estimates = _apply(case, p, y)
+        estimates = apply_case(case, p, y)
     except (ValueError, UndefinedError) as error:
         return f"{type(error).__name__}: {' '.join(error_message(error).split())[:200]}"
     for name, e in estimates.items():
@@ -292,15 +184,15 @@ def nan_refused(case: Case) -> str:
 def determinism(case: Case) -> str:
     """Check that estimates repeat as declared, and that the estimator draws from its rng only."""
     declared = case.spec.determinism
-    first = without_global_draws(lambda: _numbers(_estimate(case)))
+    first = without_global_draws(lambda: numbers(estimate(case)))
     tolerance = 0.0 if declared == "exact" else SAME
-    if gap := _gap(first, _numbers(_estimate(case)), tolerance):
+    if gap := find_gap(first, numbers(estimate(case)), tolerance):
         raise ContractBrokenError(
             f"determinism is declared as {declared}, but the same input and seed give another "
             f"result: {gap}"
         )
     seeded = declared == "statistical" or case.spec.replication_rng is not None
-    if not seeded and (gap := _gap(first, _numbers(_estimate(case, seed=1)), tolerance)):
+    if not seeded and (gap := find_gap(first, numbers(estimate(case, seed=1)), tolerance)):
         raise ContractBrokenError(
             f"determinism is declared as {declared}, but the result depends on the seed: {gap}"
         )
@@ -314,13 +206,13 @@ def near_zero(case: Case) -> str:
     STATED_BIAS within this bound raises BiasedError.
     """
     bound = case.spec.null_bias
-    problem = _problem(case.spec, case.notion, Identity(), Identity())
-    n = _limit_size(case.spec, NULL_N)
+    problem = make_problem(case.spec, case.notion, Identity(), Identity())
+    n = limit_size(case.spec, NULL_N)
     samples: list[dict[str, Estimate]] = []  # the estimates on every sample
     for reps in NULL_REPS:
         for rep in range(len(samples), reps):
             data = problem.sample(n, np.random.default_rng([1, rep]))
-            samples.append(_estimate(case, data, rep, problem))
+            samples.append(estimate(case, data, rep, problem))
         names = [
             name
             for name, e in samples[0].items()
@@ -362,7 +254,7 @@ def input_kept(case: Case) -> str:
     before = reduce(case.p, case.y, case.notion)
     p, y = read_only(*before)
     before = before[0].copy(), before[1].copy()
-    _apply(case, p, y)
+    apply_case(case, p, y)
     if not (np.array_equal(before[0], p) and np.array_equal(before[1], y)):
         raise ContractBrokenError("the arrays that were passed were changed; work on copies")
     return "read-only arrays are accepted and unchanged"
@@ -372,7 +264,7 @@ def declarations(case: Case) -> str:
     """Check that the declared properties are valid and complete, and return their names."""
     declared = requirements.estimator(case.estimator)
     names = case.spec.estimands
-    extra = set(_estimate(case)) - set(names) if names is not None else set()
+    extra = set(estimate(case)) - set(names) if names is not None else set()
     if names is not None and extra:
         raise ContractBrokenError(
             f"the estimator returns {', '.join(sorted(extra))}, but its property estimands "
