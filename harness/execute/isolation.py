@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import itertools
 import os
 import resource
 import signal
@@ -44,8 +45,18 @@ def end_detached() -> None:
     here, parent = os.getpid(), os.getppid()
     orphans = [child for child in _children(parent) if child != here]
     for process in [*orphans, *filter(_has_left_session, _children(here))]:
-        with contextlib.suppress(OSError):
-            os.kill(process, signal.SIGKILL)
+        for each in _with_descendants(process):
+            with contextlib.suppress(OSError):
+                os.kill(each, signal.SIGKILL)
+
+
+def _with_descendants(process: int) -> list[int]:
+    """Return a process and all its descendants.
+
+    Killing the process alone would make them orphans, which are adopted some time later.
+    """
+    family = [_with_descendants(child) for child in _children(process)]
+    return [process, *itertools.chain.from_iterable(family)]
 
 
 def _children(process: int) -> list[int]:
