@@ -174,7 +174,7 @@ def class_tests(
     most from calibration get one, and the p-value of the others is 0.1. This is valid: the
     probability of a returned p-value of at most a is at most P(p2 <= a) for a < 0.1, and at most
     P(p1 <= a) for larger a. The p-values are not corrected for the number of classes. With
-    `row_groups`, they are at least those of `flipped_p_value`.
+    `row_groups`, p2 is at least the p-value of `flipped_p_value`.
 
     Examples
     --------
