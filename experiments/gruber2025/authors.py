@@ -19,7 +19,7 @@ from harness.estimators.dirichlet_kernel import RISK_GRID
 from harness.estimators.selection import check_grid, fold_products, grid_settings
 from harness.estimators.tuned import OWN_REVISION, numeric_fields
 from harness.math.kernels import dirichlet_sums, two_columns
-from harness.math.notions import checked, one_hot
+from harness.math.notions import checked_for, one_hot
 from harness.math.risk import ResidualGram, residuals, risk
 
 MIN_DENSITY = 1e-10  # smallest denominator of the authors' code, for at most 60 classes
@@ -172,7 +172,7 @@ class Tuned(Wrapper):
         return self.inner.seconds or 0.5
 
     def __call__(self, p, y, rng=None):
-        p, y = checked(p, y)
+        p, y = checked_for(self.notions, p, y)
         settings, risks, tests, dropped = self.path(p, y)
         roots = np.sqrt(np.maximum(risks, 0.0))
         choice = int(np.nanargmin(roots.mean(axis=1)))

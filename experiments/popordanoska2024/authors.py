@@ -19,7 +19,7 @@ from harness.estimators.binned import check_bins
 from harness.estimators.bregman_errors import check_form
 from harness.estimators.dirichlet_kernel import LIKELIHOOD_GRID
 from harness.math.kernels import LOG_NEGLIGIBLE, PREDICTION_FLOOR, dirichlet_sums, two_columns
-from harness.math.notions import checked, one_hot
+from harness.math.notions import checked, checked_scalars, one_hot
 from harness.math.softmax import softmax
 
 TEMPERATURES = np.linspace(1e-4, 5.0, 10_000).astype(np.float32).astype(np.float64)
@@ -127,7 +127,7 @@ class HalfOpenBins:
 
     def samples(self, p, y):
         """Return f, y and bin of the samples that are in a bin."""
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         seen = p > 0.0
         return (
             p[seen],

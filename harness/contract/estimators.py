@@ -36,13 +36,14 @@ from harness.contract.items import (
     read_only,
     without_global_draws,
 )
-from harness.errors import UndefinedError
+from harness.errors import BadInputError, UndefinedError
+from harness.estimators.application import WrongAnswerError
 from harness.estimators.base import Estimate, is_finite
 from harness.math import estimands
 from harness.math.notions import one_hot, reduce
 from harness.plan import requirements
 from harness.problems import Beta
-from harness.problems.maps import Identity, LogitAffine
+from harness.problems.maps import Identity, LogitAffine, Power
 
 SUPREMA_AND_ROOTS = ("linf", "rms")  # estimands that are not near zero on calibrated samples
 # A difference in distribution over 12 seeds fails the item only if it appears over 48 seeds, too.
@@ -181,6 +182,35 @@ def nan_refused(case: Case) -> str:
     return "the value is not finite"
 
 
+def vectors_refused(case: Case) -> str:
+    """Check that an estimator without the canonical notion refuses p (n, k) with labels y (n,).
+
+    It must raise BadInputError, which is one sentence for whoever calls it directly. A function
+    that declares no notions is called by the harness only, with reduced p.
+    """
+    if not hasattr(case.estimator, "notions"):
+        raise UndefinedError("no notions are declared, so that only the harness calls it")
+    if "canonical" in case.spec.notions:
+        raise UndefinedError("the estimator takes vectors")
+    p, y = make_problem(case.spec, "canonical", Identity(), Power(0.3)).sample(
+        len(case.p), np.random.default_rng(0)
+    )
+    notion = "binary" if case.notion == "classwise" else case.notion  # one call with all columns
+    remedy = "harness.math.notions.checked_scalars refuses vectors in one sentence"
+    try:
+        result = apply_case(case._replace(notion=notion), p, y)
+    except UndefinedError:
+        return "undefined"
+    except Exception as error:
+        sentence = " ".join(error_message(error).split())[:200]
+        if isinstance(error, BadInputError) and not isinstance(error, WrongAnswerError):
+            return sentence
+        raise ContractBrokenError(
+            f"p of shape {p.shape} raises {type(error).__name__}: {sentence}; {remedy}"
+        ) from error
+    raise ContractBrokenError(f"p of shape {p.shape} gives {', '.join(result)}; {remedy}")
+
+
 def determinism(case: Case) -> str:
     """Check that estimates repeat as declared, and that the estimator draws from its rng only."""
     declared = case.spec.determinism
@@ -286,6 +316,7 @@ ITEMS = {
     "constant p": examine_samples(CONSTANT, _is_estimated),
     "one sample": examine_samples(ONE, _is_estimated),
     "NaN refused": nan_refused,
+    "vectors refused": vectors_refused,
     "determinism": determinism,
     "near zero if calibrated": near_zero,
     "input not modified": input_kept,

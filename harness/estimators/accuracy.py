@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.estimators.base import Estimate
-from harness.math.notions import checked
+from harness.math.notions import checked, checked_scalars
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,6 @@ class SaturatedShare:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the accuracy of confidences p (n,); y (n,) is 1 if the label was right."""
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         share = float((p.astype(np.float32) == 1.0).mean())
         return {"accuracy": Estimate(float(y.mean()), diagnostics={"saturated_share": share})}

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Auroc:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         ones = int(y.sum())
         zeros = len(y) - ones
         if not (ones and zeros):

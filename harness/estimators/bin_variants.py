@@ -11,7 +11,7 @@ import numpy as np
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, Wrapper, check_choice
 from harness.estimators.binned import Binned, bin_means, check_bins
-from harness.math.notions import checked
+from harness.math.notions import checked_by_class, checked_scalars
 
 RULES = ("width", "mass")
 
@@ -78,8 +78,7 @@ class AdaptiveClasswise:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the error of predictions p (n, k), for class indicators y (n, k)."""
-        p, y = np.asarray(p), np.asarray(y)
-        columns = [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
+        columns = checked_by_class(p, y)
         kept = [(x[x >= self.threshold], hits[x >= self.threshold]) for x, hits in columns]
         if not any(len(x) for x, _ in kept):
             raise UndefinedError(f"no prediction is at least {self.threshold}, the threshold")
@@ -137,7 +136,7 @@ class AverageBinned:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the mean gap of predictions p (n,), for outcomes y (n,)."""
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         _, mean_p, mean_y = bin_means(p, y, self.bins, self.rule)
         return {
             "ace_average": Estimate(

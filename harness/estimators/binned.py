@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from harness.common.seeds import as_seed
-from harness.errors import BadInputError
 from harness.estimators.base import Estimate, check_choice, check_integer
 from harness.math import bin_sums, estimands, kmeans
-from harness.math.notions import checked, one_hot
+from harness.math.notions import checked_for, checked_scalars, one_hot
 from harness.math.risk import ResidualGram, residuals
 
 RULES = ("width", "mass", "kmeans")
@@ -88,7 +87,7 @@ class Binned:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_for(self.notions, p, y)
         if p.ndim == 1:
             sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
             notion, wanted = "binary", tuple(name for name in self.estimands if name != "l2")
@@ -174,7 +173,7 @@ class Debiased:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
         return {"l2_squared": Estimate(debiased_squares(sizes, mean_p, mean_y))}
 
@@ -227,10 +226,6 @@ def partition(
     if rule == "kmeans":
         assign_bins, count = kmeans.fit(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
         return (lambda x: assign_bins(x if x.ndim == 2 else x[:, None])), count
-    if p.ndim != 1:
-        raise BadInputError(
-            f"p has shape {p.shape}, but rule {rule!r} needs shape (n,); use rule='kmeans'."
-        )
     edges = bin_sums.width_edges(bins) if rule == "width" else bin_sums.mass_edges(p, bins)
     return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
 

@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from harness.estimators.base import Estimate
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Corp:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the parts of both scores, for predictions p (n,) and outcomes y (n,)."""
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         values, index, counts = np.unique(p, return_inverse=True, return_counts=True)
         hits = np.bincount(index, y, len(values))
         fit = isotonic_regression(hits / counts, weights=counts).x

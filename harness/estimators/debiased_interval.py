@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from harness.estimators.base import Estimate, check_level
 from harness.estimators.binned import check_binning, partition
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class DebiasedInterval:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         n = len(p)
         assign_bins, count = partition(p, self.bins, self.rule, rng)
         index, r, c = assign_bins(p), y - p, p * (1.0 - p)

@@ -27,7 +27,7 @@ from harness.math.bin_sums import width_edges
 from harness.math.divergences import Bregman
 from harness.math.folds import assign_folds
 from harness.math.kernels import PREDICTION_FLOOR, all_pairs, dirichlet_sums, two_columns
-from harness.math.notions import checked, one_hot
+from harness.math.notions import checked, checked_scalars, one_hot
 from harness.math.risk import ResidualGram
 
 LIKELIHOOD_GRID = tuple(float(b) for b in [*np.logspace(-5, -1, 50), 0.2, 0.4, 0.6, 0.8, 1.0])
@@ -356,7 +356,7 @@ class BinningKernel:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         if len(p) < 2:
             raise UndefinedError("there is only one sample; leave-one-out needs at least two")
         index = np.searchsorted(width_edges(self.bins), p, side="right")

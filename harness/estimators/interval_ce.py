@@ -9,7 +9,7 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.estimators import dyadic_kernels
 from harness.estimators.base import Estimate, is_positive
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class IntervalCE:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         order = np.argsort(p)  # equal p enter and leave a window together, in any order
         p, sums = p[order], np.append(0.0, np.cumsum((p - y)[order])) / len(p)
         best, width, w = np.inf, 1.0, 1.0

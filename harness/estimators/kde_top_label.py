@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 GRID = np.linspace(-0.6, 1.6, 2**14)
 STEP = GRID[1] - GRID[0]
@@ -80,7 +80,7 @@ class KDETopLabel:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         rule = float(np.std(p[y == 1] if y.any() else p)) * (2 * len(p)) ** -0.2
         width = max(self.bandwidth or rule, STEP)
         inside = (GRID > 0.0) & (GRID < 1.0)

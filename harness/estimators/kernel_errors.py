@@ -27,7 +27,7 @@ from harness.estimators.simplex_ece import (
 )
 from harness.math.kernels import rbf, rbf_form
 from harness.math.low_rank import complete_cholesky
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 FORMS = ("unbiased", "biased", "block")
 METHODS = ("exact", "features")
@@ -309,12 +309,7 @@ class MMCE:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
-        if p.ndim != 1:
-            raise BadInputError(
-                f"p has shape {p.shape}, but mmce takes one probability per sample; give p of "
-                "shape (n,)."
-            )
+        p, y = checked_scalars(p, y)
         order = np.argsort(p)
         p, u = p[order], (y - p)[order]
         # Cumulative sums give sum_{j < i} u_j exp(-(p_i - p_j) / width). Since width >= 0.002,

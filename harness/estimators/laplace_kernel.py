@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 LEAST_WIDTH = 0.01  # exp(1 / width) is finite for this width
 
@@ -71,7 +71,7 @@ class LaplaceKCE:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         n, order = len(p), np.lexsort((y, p))
         p, r = p[order], (y - p)[order]
         scale = np.exp(p / self.width)

@@ -9,7 +9,7 @@ from scipy.special import erf
 
 from harness.estimators.base import Estimate
 from harness.estimators.binned import bin_means, check_binning
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class NormalDebiased:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
         gap, noise = np.abs(mean_y - mean_p), np.sqrt(mean_y * (1.0 - mean_y) / sizes)
         return {"l1": Estimate(float(sizes / len(p) @ (2.0 * gap - folded_mean(gap, noise))))}

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.estimators.base import Estimate
 from harness.estimators.binned import check_bins
-from harness.math.notions import checked
+from harness.math.notions import checked_by_class
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,7 @@ class ReliabilityBins:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the error of p for outcomes y, both (n,), or both (n, k) class-wise."""
-        p, y = np.asarray(p), np.asarray(y)
-        if p.ndim == 1:
-            p, y = p[:, None], y[:, None]
-        columns = [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
+        columns = checked_by_class(p, y)
         errors: list[float] = []
         diagnostics: dict[str, float] = {}
         for j, (x, hits) in enumerate(columns):

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.estimators.base import Estimate, check_choice
 from harness.estimators.binned import Debiased, check_bins, debiased_squares
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 RULES = ("mass", "width", "auto")
 
@@ -69,7 +69,7 @@ class ScalingBinning:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         squared = _squared_error_by_value(p, y) if self.rule == "auto" else None
         if squared is None:
             rule = "mass" if self.rule == "auto" else self.rule

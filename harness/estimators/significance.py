@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from harness.estimators.base import Estimate
-from harness.math.notions import checked
+from harness.math.notions import checked_by_class
 
 Test = Callable[[np.ndarray, np.ndarray], dict[str, Estimate]]
 
@@ -31,10 +31,9 @@ def apply_test(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
     >>> apply_test(p, y, lambda p, y: {"p_value": Estimate(0.3)})["p_value"].value
     0.6
     """
-    p, y = np.asarray(p), np.asarray(y)
-    if p.ndim == 1:
-        return test(*checked(p, y))
-    classes = [test(*checked(p[:, j], y[:, j])) for j in range(p.shape[1])]
+    classes = [test(*column) for column in checked_by_class(p, y)]
+    if np.ndim(p) == 1:
+        return classes[0]
     means = {
         name: Estimate(float(np.mean([e[name].value for e in classes]))) for name in classes[0]
     }

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 COARSEST, FINEST = 2**12, 2**18  # number of intervals of the grid
 STEPS = 128  # smallest number of grid steps per bandwidth
@@ -77,7 +77,7 @@ class SmoothECE:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the smooth calibration error of predictions p (n,), for outcomes y (n,)."""
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         grid = COARSEST
         while True:
             spectrum = _cosines(p, (y - p) / len(p), grid)

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.estimators.base import Estimate, check_choice
 from harness.math import estimands
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 RULES = ("mass", "width")
 
@@ -68,7 +68,7 @@ class Sweep:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the errors of predictions p (n,), for outcomes y (n,)."""
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         order = np.argsort(p, kind="stable")
         p = p[order]
         hits = np.concatenate([[0], np.cumsum(y[order])])

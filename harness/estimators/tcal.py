@@ -10,7 +10,7 @@ import numpy as np
 from harness.estimators import dyadic_kernels
 from harness.estimators.base import Estimate, check_integer, generator
 from harness.estimators.debiased_interval import null_deviation
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 BLOCK_ENTRIES = 1 << 17  # largest number of labels drawn at a time: 1 MB fits into the cache
 
@@ -84,7 +84,7 @@ class TCal:
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         stream, n = generator(rng, "draws the labels"), len(p)
         order = np.argsort(p, kind="stable")
         p, y = p[order], y[order]

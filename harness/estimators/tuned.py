@@ -18,7 +18,7 @@ from harness.estimators.selection import (
     largest_diagnostics,
 )
 from harness.math.folds import assign_folds
-from harness.math.notions import checked
+from harness.math.notions import checked_for
 from harness.math.risk import residuals, risk
 
 OWN_REVISION = 1
@@ -132,7 +132,7 @@ class Tuned(Wrapper):
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_for(self.notions, p, y)
         if rng is None:
             raise BadInputError(
                 "rng is missing; give a numpy Generator, which decides the split and the folds."

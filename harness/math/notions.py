@@ -75,6 +75,55 @@ def checked(
     return p, _labels(y, 2 if p.ndim == 1 else p.shape[1])
 
 
+def checked_scalars(p: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Validate one probability and one outcome per sample, both (n,), as `checked` does.
+
+    BadInputError if p is a matrix, because its reduction depends on the notion.
+
+    Examples
+    --------
+    >>> checked_scalars([[0.7, 0.2, 0.1]], [0])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    harness.errors.BadInputError: p has shape (1, 3), but this estimator takes one probability ...
+    """
+    p, y = checked(p, y)
+    if p.ndim != 1:
+        raise BadInputError(
+            f"p has shape {p.shape}, but this estimator takes one probability per sample; reduce "
+            "it first, as in p, y = harness.reduce(p, y, notion)."
+        )
+    return p, y
+
+
+def checked_for(
+    notions: Sequence[str], p: ArrayLike, y: ArrayLike
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Validate predictions and labels of an estimator with these notions.
+
+    Vectors p (n, k) need the canonical notion; otherwise `checked_scalars` refuses them.
+    """
+    return checked(p, y) if "canonical" in notions else checked_scalars(p, y)
+
+
+def checked_by_class(p: ArrayLike, y: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
+    """Validate class-wise predictions and indicators; return the pair (p_j, y_j) of every class.
+
+    p and y are both (n, k), or both (n,) for a single class. BadInputError for labels y (n,) of
+    vectors p (n, k), which `reduce` turns into indicators.
+    """
+    if np.ndim(p) == 1:
+        return [checked(p, y)]
+    p, y = numeric("p", p), numeric("y", y)
+    if p.ndim != 2 or p.shape != y.shape:
+        raise BadInputError(
+            f"p has shape {p.shape} and y has shape {y.shape}, but this estimator takes one "
+            "probability and one indicator per class; reduce them first, as in "
+            'p, y = harness.reduce(p, y, "classwise").'
+        )
+    return [checked(p[:, j], y[:, j]) for j in range(p.shape[1])]
+
+
 def reduce(
     p: ArrayLike, y: ArrayLike, notion: str, classes: Sequence[Any] | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:

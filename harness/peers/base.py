@@ -13,7 +13,7 @@ import numpy as np
 from harness.common.seeds import as_seed
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_choice
-from harness.math.notions import checked
+from harness.math.notions import checked_for
 
 SCALAR = ("binary", "top_label", "classwise")
 
@@ -59,14 +59,9 @@ class Peer:
         return (1, installed(self.package) or "absent")
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: Any = None) -> dict[str, Estimate]:
-        p, y = checked(p, y)
+        p, y = checked_for(self.notions, p, y)
         if self.unavailable is not None:
             raise BadInputError(f"{type(self).__name__} cannot run: {self.unavailable}.")
-        if p.ndim == 2 and "canonical" not in self.notions:
-            raise BadInputError(
-                f"p has shape {p.shape}, but {type(self).__name__} takes one probability per "
-                "sample; give p of shape (n,)."
-            )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             values = {

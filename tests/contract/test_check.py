@@ -16,7 +16,8 @@ from harness.contract.check import Finding, check, report
 from harness.contract.estimators import ITEMS, NULL_REPS
 from harness.estimators import Variational
 from harness.estimators.application import takes_rng
-from harness.math.notions import checked
+from harness.estimators.base import EstimatorSpec
+from harness.math.notions import checked, checked_scalars
 
 # items that our own estimators are known to break, and why
 KNOWN = {
@@ -124,6 +125,18 @@ def test_own_estimators_keep_the_contract(name, few_seeds, monkeypatch):
     keeps_the_contract(name, name)
 
 
+@pytest.mark.parametrize("name", list_estimators())
+def test_scalar_estimators_refuse_vectors_in_one_sentence(name):
+    """Also those with an interval, which the tests above leave out."""
+    estimator = load_estimator(name)
+    spec = EstimatorSpec.of(estimator)
+    if "canonical" in spec.notions or spec.unavailable:
+        return
+    for case in harness.contract.estimators.cases(estimator):
+        sentence = harness.contract.estimators.vectors_refused(case)
+        assert f"p has shape ({len(case.p)}, 3)" in sentence and "harness.reduce(p, y, " in sentence
+
+
 OF_MINUTES = {
     "variational_catboost_berta2026",
     "variational_catboost300_berta2026",
@@ -172,7 +185,7 @@ def l1(p, y):
 
 def plain(p, y):
     """Binned L1 error as a bare function."""
-    return l1(*checked(p, y))
+    return l1(*checked_scalars(p, y))
 
 
 def with_bins(p, y, bins=10):
@@ -295,6 +308,36 @@ def reseeds(p, y):
 def ignores_nan(p, y):
     """Leave NaN out."""
     return l1(p[~np.isnan(p)], y[~np.isnan(p)])
+
+
+class TakesVectors:
+    """Give a number for vectors, too."""
+
+    notions = ("binary", "top_label")
+
+    def __call__(self, p, y):
+        p, y = checked(p, y)
+        return l1(p, y) if p.ndim == 1 else 0.5
+
+
+class CrashesOnVectors:
+    """Leave vectors to numpy."""
+
+    notions = ("classwise",)
+
+    def __call__(self, p, y):
+        checked(p, y)
+        return l1(p, y)
+
+
+class ReturnsColumns:
+    """Give vectors an array of numbers, which the harness refuses instead of the estimator."""
+
+    notions = ("binary",)
+
+    def __call__(self, p, y):
+        p, y = checked(p, y)
+        return l1(p, y) if p.ndim == 1 else p.mean(axis=0)
 
 
 def crashes_alone(p, y):
@@ -461,6 +504,9 @@ BROKEN = {
     "global_noise": "determinism",
     "reseeds": "determinism",
     "ignores_nan": "NaN refused",
+    "TakesVectors": "vectors refused",
+    "CrashesOnVectors": "vectors refused",
+    "ReturnsColumns": "vectors refused",
     "crashes_alone": "one sample",
     "crashes_on_three": "ties",
     "crashes_on_seven": "fewer samples than bins",
@@ -560,7 +606,7 @@ def test_limits_are_kept():
 
 def squared(p, y):
     """Return only scores that are not near zero."""
-    p, y = checked(p, y)
+    p, y = checked_scalars(p, y)
     return {"brier": float(((p - y) ** 2).mean())}
 
 

@@ -241,7 +241,7 @@ def test_binned_estimators_equal_the_authors_on_their_inputs():
 
 @pytest.mark.parametrize("rule", ["width", "mass"])
 def test_vectors_need_kmeans(rule):
-    with pytest.raises(BadInputError, match=r"p has shape \(1, 3\).*use rule='kmeans'"):
+    with pytest.raises(BadInputError, match=r"p has shape \(1, 3\).*harness\.reduce"):
         Binned(15, rule)([[0.2, 0.3, 0.5]], [1], None)
     assert "canonical" not in Binned(15, rule).notions
     assert "canonical" in Binned(15, "kmeans").notions

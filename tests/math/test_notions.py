@@ -8,7 +8,14 @@ from hypothesis.extra import numpy as hnp
 from refusals import refuses
 
 from harness import reduce
-from harness.math.notions import NOTIONS, checked, one_hot
+from harness.math.notions import (
+    NOTIONS,
+    checked,
+    checked_by_class,
+    checked_for,
+    checked_scalars,
+    one_hot,
+)
 
 P3 = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.2, 0.7, 0.1], [0.4, 0.4, 0.2]])
 Y3 = np.array([0, 1, 1, 1])
@@ -131,6 +138,21 @@ BAD = {
 def test_bad_input_is_refused_with_its_value_and_row(case):
     p, y, *words = BAD[case]
     refuses(lambda: reduce(p, y, "canonical"), *words)
+
+
+def test_one_probability_per_sample_or_a_sentence_that_names_the_reduction():
+    p, y = checked_scalars([0.2, 0.7], [0, 1])
+    assert p.tolist() == [0.2, 0.7] and y.tolist() == [0, 1]
+    refuses(lambda: checked_scalars(P3, Y3), f"p has shape {P3.shape}", "harness.reduce")
+    refuses(lambda: checked_for(("binary", "top_label"), P3, Y3), "harness.reduce")
+    assert checked_for(("binary", "canonical"), P3, Y3)[0].shape == P3.shape
+
+
+def test_by_class_needs_an_indicator_per_probability():
+    columns = checked_by_class(P3, one_hot(Y3, 3))
+    assert [y.tolist() for _, y in columns] == one_hot(Y3, 3).T.tolist()
+    assert len(checked_by_class([0.2, 0.7], [0, 1])) == 1
+    refuses(lambda: checked_by_class(P3, Y3), f"y has shape {Y3.shape}", "classwise")
 
 
 def test_a_notion_that_does_not_fit_is_refused():

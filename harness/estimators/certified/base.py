@@ -13,7 +13,7 @@ import numpy as np
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_level, is_positive
 from harness.math.concentration import kl_upper
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class UpperBound(CertifiedBound):
         rng: np.random.Generator | None = None,
         problem: Any = None,
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
+        p, y = checked_scalars(p, y)
         return self.bound(p, y, rng, self.assumption(problem))
 
 
@@ -167,17 +167,6 @@ class PerturbationBound(UpperBound):
                 f"of this problem {actual}"
             )
         return float(self.h)
-
-
-def checked_scores(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return p and y as arrays. Raise BadInputError unless p has shape (n,)."""
-    p, y = checked(p, y)
-    if p.ndim != 1:
-        raise BadInputError(
-            f"p has shape {p.shape}, but certified bounds need scores of shape (n,); call "
-            "harness.reduce first."
-        )
-    return p, y
 
 
 def sort_by_score(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

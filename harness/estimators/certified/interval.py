@@ -10,9 +10,10 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, EstimatorSpec
-from harness.estimators.certified.base import CertifiedBound, checked_scores
+from harness.estimators.certified.base import CertifiedBound
 from harness.estimators.certified.lower import LowerPreq
 from harness.estimators.certified.rank_window import BVWindow
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class CertifiedInterval(CertifiedBound):
         rng: np.random.Generator | None = None,
         problem: Any = None,
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
+        p, y = checked_scalars(p, y)
         delta = 1.0 - self.level
         lower = LowerPreq(level=1.0 - delta / 2.0)(p, y, rng)["l1"]
         bounds = []

@@ -9,9 +9,10 @@ import numpy as np
 
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate
-from harness.estimators.certified.base import CertifiedBound, checked_scores
+from harness.estimators.certified.base import CertifiedBound
 from harness.estimators.certified.bucket_kernels import epoch_sums
 from harness.math.concentration import kl_lower
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class LowerPreq(CertifiedBound):
     def __call__(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
     ) -> dict[str, Estimate]:
-        p, y = checked_scores(p, y)
+        p, y = checked_scalars(p, y)
         if rng is None:
             raise BadInputError(
                 "rng is missing; give a numpy Generator, which divides the samples into epochs."
