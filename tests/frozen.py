@@ -38,6 +38,7 @@ LOOSER = {
         "nearly singular ridge systems and a search: 1e-4 with other kernels of BLAS",
     ),
     "best*": (1e-9, "weights that are minimised: 7e-12"),
+    "ici": (1e-9, "eigenvalues of the normal equations of each local fit"),
     "tuned_*": (1e-9, "a search chooses"),
     "variational_catboost*_berta2026": (
         1e-5,

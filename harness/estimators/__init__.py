@@ -38,6 +38,7 @@ from harness.estimators.kernel_errors import MMCE, SKCE, UCME
 from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
 from harness.estimators.kernel_ridge import KernelRidge
 from harness.estimators.laplace_kernel import LaplaceKCE
+from harness.estimators.loess_errors import LoessErrors
 from harness.estimators.mean_shift import MeanShift
 from harness.estimators.neighbours import NeighbourSharpness
 from harness.estimators.normal_debiased import NormalDebiased
@@ -90,6 +91,7 @@ __all__ = [
     "KernelRidge",
     "LaplaceKCE",
     "LipBkt",
+    "LoessErrors",
     "LogLossScore",
     "LowerPreq",
     "MMCE",

@@ -79,8 +79,10 @@ unknown.
 `p_value` (any notion) is the p-value of a test of the hypothesis f = C. If f = C holds, the p-value
 is at most u with probability at most u, for every u in [0, 1].
 
-Further estimands of scalar notions are defined by their estimators. Their truths are unknown:
+Further estimands of scalar notions are defined by their estimators, or not computed by problems
+(e50, e90). Their truths are unknown:
 
+    e50, e90                   median and 0.9-quantile of |f - C| over the predictions
     smooth_ece                 L1 norm of the smoothed residual
     ks, kuiper                 largest absolute value and range of the cumulative residual
     ace_average                unweighted mean over bins of |mean prediction - mean outcome|
@@ -111,7 +113,7 @@ ORDERINGS = ("auroc", "accuracy")  # how well predictions order or name the outc
 # Quantities in the unit of the kernel that an estimator chooses.
 OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")
 # Scalar quantities that are defined by their estimators.
-OF_DEFINITIONS = ("ace_average", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
+OF_DEFINITIONS = ("ace_average", "e50", "e90", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
 OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of the label Y alone
 TESTS = ("p_value",)  # p-values of tests of calibration: small if the labels contradict calibration
 USER_DEFINED = re.compile(r"((refinement|sharpness)_)?bregman_\w+")

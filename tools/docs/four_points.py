@@ -32,7 +32,7 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
         "popordanoska2024.authors",
     ),
     "Cumulative and smoothed residuals": (
-        "cumulative", "smooth_ece", "laplace_kernel", "kde_top_label",
+        "cumulative", "smooth_ece", "laplace_kernel", "kde_top_label", "loess_errors",
     ),
     "Kernel regression and kernel errors": (
         "dirichlet_kernel", "kernel_ridge", "kernel_errors", "ckce",
