@@ -33,9 +33,11 @@ from harness.problems.fitted import Fitted
 from harness.problems.moved_mass import MovedMass
 from harness.problems.perturbations import Perturbations, PerturbedNetworks
 from harness.problems.predictions import Predictions
+from harness.problems.score_laws import MeanOfTwo, Mixture, NormalLaw, Rounded, Votes
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
 from harness.problems.tempered import TemperedDirichlet
 from harness.problems.top_law import TopLaw
+from harness.problems.top_scores import TopScores
 from harness.problems.transforms.paired import Paired, Uniform
 from harness.problems.transforms.perturbed import Perturbed
 from harness.problems.transforms.recalibrated import Recalibrated
@@ -55,7 +57,10 @@ __all__ = [
     "EachClass",
     "Fitted",
     "Float32",
+    "MeanOfTwo",
+    "Mixture",
     "MovedMass",
+    "NormalLaw",
     "OneClass",
     "Paired",
     "Perturbations",
@@ -68,11 +73,14 @@ __all__ = [
     "Recalibrated",
     "RecalibratedFiles",
     "Relabelled",
+    "Rounded",
     "TabRepoTask",
     "TabRepoTasks",
     "TopLaw",
+    "TopScores",
     "Truth",
     "TwoNormals",
     "Uniform",
     "UniformModel",
+    "Votes",
 ]

@@ -96,8 +96,7 @@ class TopLaw:
         """Draw n probability vectors, (n, k)."""
         rng_t, rng_atom, rng_class, rng_rest = rng.spawn(4)
         k, rows = self.classes, np.arange(n)[:, None]
-        rest = (1.0 - 1.0 / k) * rng_t.beta(self.b, self.a, n)  # 1 - t: exact if t rounds to 1
-        t = 1.0 - rest
+        t, rest = self.draw_top(n, rng_t)
         u = rng_rest.dirichlet(np.full(k - 1, self.alpha), n)
         u = 1.0 / (k - 1) + self.spread(t, rest)[:, None] * (u - 1.0 / (k - 1))
         if self.atoms:
@@ -113,6 +112,17 @@ class TopLaw:
         p[rows[:, 0], top] = t
         return rounded32(p) if self.float32 else p
 
+    def draw_top(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Draw largest entries t and 1 - t, (n,) each; 1 - t is exact where t rounds to 1."""
+        rest = (1.0 - 1.0 / self.classes) * rng.beta(self.b, self.a, n)
+        return 1.0 - rest, rest
+
+    @property
+    def free(self) -> float:
+        """Largest entry from which the spread v of the other entries is 1."""
+        ratio = ((self.classes - 2) / KEPT + 1.0) / (self.classes - 1)  # of t and 1 - t
+        return ratio / (1.0 + ratio)
+
     def spread(self, t: np.ndarray, rest: np.ndarray) -> np.ndarray:
         """Return the spread v of the other entries (see the class), for t and `rest` = 1 - t."""
         k = self.classes
@@ -127,8 +137,7 @@ class TopLaw:
         k = self.classes
         # Panels are angles, starting at t = 1. Panels end where v becomes 1 and where t rounds to 1
         # in float32.
-        free = ((k - 2) / KEPT + 1.0) / (k - 1)  # v is 1 if t / (1 - t) is at least this
-        ends = np.array([*splits, free / (1.0 + free), 1.0 - SATURATED])
+        ends = np.array([*splits, self.free, 1.0 - SATURATED])
         ends = np.arcsin(np.sqrt((1.0 - ends[(ends > 1.0 / k) & (ends < 1.0)]) * k / (k - 1.0)))
         angles = np.union1d(np.linspace(0.0, np.pi / 2, 129), ends)
         high, low = (

@@ -11,7 +11,17 @@ Optional members of a map:
   would lose digits.
 """
 
+from harness.problems.maps.irregular import Cantor, Rough, Sawtooth, Spiky
 from harness.problems.maps.kinked import Between, Bump, Piecewise, Shifted, Spot, SquareWave, Steps
+from harness.problems.maps.links import (
+    Averaged,
+    BetaCurve,
+    Chirp,
+    CubicLogit,
+    Groups,
+    NoisyLogits,
+    WrongLink,
+)
 from harness.problems.maps.smooth import (
     Affine,
     Bend,
@@ -24,24 +34,40 @@ from harness.problems.maps.smooth import (
     Wavy,
 )
 from harness.problems.maps.vectors import Harmonic, Power
+from harness.problems.maps.zones import Bent, Hats, Jump, Zone
 
 __all__ = [
     "Affine",
+    "Averaged",
     "Bend",
+    "Bent",
+    "BetaCurve",
     "Between",
     "Bump",
+    "Cantor",
+    "Chirp",
+    "CubicLogit",
+    "Groups",
     "Harmonic",
+    "Hats",
     "Hump",
     "Identity",
+    "Jump",
     "LogitAffine",
+    "NoisyLogits",
     "Piecewise",
     "Power",
+    "Rough",
+    "Sawtooth",
     "ScalarMap",
     "Shifted",
     "Sigmoid",
+    "Spiky",
     "Spot",
     "SquareWave",
     "Steps",
     "Wave",
     "Wavy",
+    "WrongLink",
+    "Zone",
 ]
