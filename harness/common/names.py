@@ -42,6 +42,8 @@ AXIS_NAMES = {  # on the axes of figures, with formulas in mathtext
     "uncertainty_l2_squared": "uncertainty (Brier score)",
     "uncertainty_kl": "uncertainty (log-loss)",
     "smooth_ece": "smooth calibration error",
+    "slope": "calibration slope",
+    "intercept": "calibration intercept",
     "e50": "median calibration error",
     "e90": "90 % quantile of the calibration error",
     "ks": "largest cumulative residual",

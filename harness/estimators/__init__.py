@@ -16,6 +16,7 @@ from harness.estimators.best import Best, BestLower
 from harness.estimators.bin_variants import AdaptiveClasswise, AverageBinned, CubeRootBins
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
+from harness.estimators.calibration_line import CalibrationLine
 from harness.estimators.certified import (
     BVWindow,
     CertifiedInterval,
@@ -73,6 +74,7 @@ __all__ = [
     "Bootstrap",
     "Brier",
     "CKCE",
+    "CalibrationLine",
     "CertifiedInterval",
     "ChiSquare",
     "Corp",

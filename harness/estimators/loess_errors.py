@@ -9,7 +9,7 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.estimators.base import Estimate, is_positive
 from harness.math.loess import loess
-from harness.math.notions import checked
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class LoessErrors:
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
         """Return the distances of predictions p (n,) from their curve, for outcomes y (n,)."""
-        p, y = checked(p, y)
+        p, y = checked_scalars(p, y)
         distance = np.abs(p - loess(p, y, self.span))
         median, high = np.quantile(distance, [0.5, 0.9])
         values = {

@@ -212,7 +212,7 @@ class Direction:
     """Over- or underconfidence: the mean confidence minus the accuracy.
 
     For binary predictions, `gap` is the mean of p minus the frequency of class 1. The calibration
-    slope then tells over- from underconfidence (`harness.judging.calibration_line`). `slope` and
+    slope then tells over- from underconfidence (`harness.estimators.CalibrationLine`). `slope` and
     `intercept` are None for other predictions, or if they cannot be fitted.
     """
 

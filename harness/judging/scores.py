@@ -9,9 +9,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from harness.common.wording import count_decimals, format_count, format_percent
+from harness.errors import UndefinedError
+from harness.estimators.calibration_line import FEWEST_EVENTS, CalibrationLine
 from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
-from harness.judging.calibration_line import FEWEST_EVENTS, calibration_line
 from harness.judging.data import reduced
 from harness.judging.ece import estimate
 from harness.judging.estimates import UNAVAILABLE
@@ -134,8 +135,12 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     }[gap.sign]
     scores = f"the mean probability of class {data.classes[1]}"
     sentence = f"{result}: {_compare(scores, mean, 'its frequency', rate, gap)}."
-    slope, intercept = calibration_line(s, e, level, data.row_groups) or (None, None)
-    if slope is None or intercept is None:
+    try:
+        line = CalibrationLine(level)(s, e, groups=data.row_groups)
+    except UndefinedError:
+        return Direction(mean, rate, gap, sentence)
+    slope, intercept = (Interval(x.value, x.low, x.high, level) for x in line.values())
+    if slope.low is None:  # there are too few events
         return Direction(mean, rate, gap, sentence)
     if join_zero:
         slope, intercept = slope.including(1.0), intercept.with_zero()

@@ -56,6 +56,12 @@ and their truths are unknown:
                                of a sample with Y = 1, and f' of a sample with Y = 0
     accuracy                   P(argmax f = Y) (any notion)
 
+Two estimands of scalar notions describe the logistic recalibration of f. They are no calibration
+errors, and their truths are unknown. With sigma the logistic function:
+
+    slope                      b of the best fit P(Y = 1) = sigma(a + b logit f); 1 if f = C
+    intercept                  c of the best fit P(Y = 1) = sigma(c + logit f); 0 if f = C
+
 `bregman_<name>`, `refinement_bregman_<name>` and `sharpness_bregman_<name>` belong to a user's
 Bregman divergence (harness.math.divergences). Their truths are unknown.
 
@@ -114,6 +120,7 @@ ORDERINGS = ("auroc", "accuracy")  # how well predictions order or name the outc
 OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")
 # Scalar quantities that are defined by their estimators.
 OF_DEFINITIONS = ("ace_average", "e50", "e90", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
+OF_LINES = ("slope", "intercept")  # coefficients of the logistic recalibration
 OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of the label Y alone
 TESTS = ("p_value",)  # p-values of tests of calibration: small if the labels contradict calibration
 USER_DEFINED = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
@@ -146,7 +153,7 @@ def check_name(name: str, notion: str | None = None) -> str:
     if notion == "canonical":
         allowed += ("accuracy",)
     else:
-        allowed += (*ORDERINGS, *OF_DEFINITIONS, *OF_OUTCOMES)
+        allowed += (*ORDERINGS, *OF_LINES, *OF_DEFINITIONS, *OF_OUTCOMES)
     if name not in allowed and norm_order(name) is None and not USER_DEFINED.fullmatch(name):
         scope = f" for the {notion} notion" if notion else ""
         raise BadInputError(
@@ -158,7 +165,7 @@ def check_name(name: str, notion: str | None = None) -> str:
 
 def is_distance(name: str) -> bool:
     """Return True if the estimand is 0 for a calibrated prediction."""
-    return name not in SCORES + ORDERINGS + OF_OUTCOMES + TESTS
+    return name not in SCORES + ORDERINGS + OF_LINES + OF_OUTCOMES + TESTS
 
 
 def is_error(name: str) -> bool:
@@ -177,7 +184,7 @@ def has_truth(name: str) -> bool:
     """
     return not (
         USER_DEFINED.fullmatch(name)
-        or name in ORDERINGS + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS
+        or name in ORDERINGS + OF_LINES + OF_KERNELS + OF_DEFINITIONS + OF_OUTCOMES + TESTS
     )
 
 

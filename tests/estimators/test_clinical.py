@@ -1,14 +1,20 @@
 """Estimators of clinical statistics: closed forms, R's numbers, invariances and edge cases."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from monte_carlo import covers
 from numpy.random import default_rng
+from scipy.special import expit, logit
+from scipy.stats import t
 
 import harness
-from harness.estimators import LoessErrors
+from harness.errors import UndefinedError
+from harness.estimators import CalibrationLine, LoessErrors
+from harness.math import estimands
 from harness.math import loess as loess_module
 from harness.math.loess import loess
 
@@ -115,3 +121,76 @@ def test_smooth_miscalibration_is_estimated_well():
     samples = [problem.sample(2000, default_rng(seed)) for seed in range(20)]
     mean = np.mean([LoessErrors()(p, y)["l1"].value for p, y in samples])
     assert abs(mean - problem.truth("l1").value) < 0.015
+
+
+# Calibration slope and intercept
+
+
+def line_sample(n, slope, shift, rng):
+    """Return uniform scores p (n,) and labels whose logit is shift + slope logit(p)."""
+    p = rng.uniform(size=n)
+    return p, (rng.uniform(size=n) < expit(shift + slope * logit(p))).astype(int)
+
+
+def test_the_line_goes_through_the_frequencies_of_two_scores():
+    """20 % events at p = 0.1 and 60 % at p = 0.7: the slope is in closed form."""
+    p, y = np.repeat([0.1, 0.7], 100), np.repeat([1, 0, 1, 0], [20, 80, 60, 40])
+    slope, intercept = CalibrationLine()(p, y).values()
+    rise = logit(0.6) - logit(0.2)
+    assert slope.value == pytest.approx(rise / (logit(0.7) - logit(0.1)), abs=1e-4)
+    a = logit(0.2) - slope.value * logit(0.1)
+    assert slope.diagnostics["a"] == pytest.approx(a, abs=1e-4)
+    # The variance of the logit of a frequency f of m rows is 1 / (m f (1 - f)). The leverage of
+    # each row is 1 / m, so that HC3 multiplies it by (m / (m - 1))^2.
+    variance = sum((100 / 99) ** 2 / (100 * f * (1 - f)) for f in (0.2, 0.6))
+    half = t.ppf(0.975, 198) * math.sqrt(variance) / (logit(0.7) - logit(0.1))
+    assert slope.high - slope.value == pytest.approx(half, rel=0.02)
+    assert expit(intercept.value + logit(p)).mean() == pytest.approx(0.4)
+    assert intercept.low < intercept.value < intercept.high
+
+
+@pytest.mark.parametrize("slope, shift", [(1.0, 0.0), (0.5, 0.0), (1.0, 0.5)])
+def test_intervals_of_the_line_cover(slope, shift):
+    """With slope 0.5 and shift 0 the intercept is 0, because scores are symmetric about 1/2."""
+    rng = default_rng(0)
+    lines = [CalibrationLine()(*line_sample(200, slope, shift, rng)) for _ in range(400)]
+    for name, truth in (("slope", slope), ("intercept", shift)):
+        assert covers([line[name].low <= truth <= line[name].high for line in lines], 0.95)
+
+
+def test_a_slope_without_value_is_undefined_in_one_sentence():
+    p = np.linspace(0.1, 0.9, 200)
+    separated, half = (p > 0.5).astype(int), np.arange(200) % 2
+    cases = (
+        (p, np.ones(200, dtype=int), "all 200 labels are 1"),
+        (np.full(200, 0.3), half, "all 200 predictions are about 0.3"),
+        (p, separated, "a threshold on p separates"),
+        (np.array([0.3]), np.array([1]), "all 1 labels are 1"),
+    )
+    for predictions, y, words in cases:
+        with pytest.raises(UndefinedError, match=words):
+            CalibrationLine()(predictions, y)
+
+
+def test_few_events_have_no_interval():
+    few = np.repeat([1, 0, 1], [8, 191, 1])
+    slope = CalibrationLine()(np.linspace(0.1, 0.9, 200), few)["slope"]
+    assert slope.low is None and math.isfinite(slope.value)
+
+
+def test_wrong_predictions_of_0_and_1_draw_the_slope_to_0():
+    certain = np.repeat([0.0, 1.0], 100)
+    assert CalibrationLine()(certain, np.arange(200) % 2)["slope"].high < 0.1
+
+
+def test_swapping_the_outcomes_keeps_the_slope_and_turns_the_intercept():
+    p, y = line_sample(300, 0.7, 0.4, default_rng(3))
+    first, second = values(CalibrationLine(), p, y), values(CalibrationLine(), 1 - p, 1 - y)
+    assert first["slope"] == pytest.approx(second["slope"])
+    assert first["intercept"] == pytest.approx(-second["intercept"])
+
+
+def test_slope_and_intercept_are_no_errors_and_have_no_truth():
+    for name in ("slope", "intercept"):
+        assert not estimands.is_distance(name) and not estimands.has_truth(name)
+        assert estimands.check_name(name, "top_label") == name

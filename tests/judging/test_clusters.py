@@ -7,8 +7,7 @@ from samples import scalars, vectors
 
 import harness
 from harness import BadInputError
-from harness.estimators import Binned, Bootstrap
-from harness.judging.calibration_line import calibration_line
+from harness.estimators import Binned, Bootstrap, CalibrationLine
 from harness.judging.clusters import GroupBootstrap, flipped_p_value, one_row_each
 from harness.judging.data import from_arrays, from_file
 from harness.judging.gain import folds
@@ -37,7 +36,7 @@ def test_means_and_lines_are_those_of_independent_rows():
     d = p - y
     ours, usual = mean_interval(d, 0.95, 0.95, row_groups=alone), mean_interval(d, 0.95, 0.95)
     assert (ours.low, ours.high) == pytest.approx((usual.low, usual.high))
-    pairs = zip(calibration_line(p, y, 0.95, alone), calibration_line(p, y, 0.95))
+    pairs = zip(CalibrationLine()(p, y, groups=alone).values(), CalibrationLine()(p, y).values())
     for ours, usual in pairs:
         widths = ours.high - ours.low, usual.high - usual.low
         assert widths[0] == pytest.approx(widths[1] * np.sqrt(300 / 299))
@@ -77,8 +76,8 @@ def test_copies_of_rows_add_nothing():
     usual = mean_interval(p - y, 0.95, 0.95)
     assert (ours.low, ours.high) == pytest.approx((usual.low, usual.high))
     for copies, rows in zip(
-        calibration_line(np.repeat(p, 4), np.repeat(y, 4), 0.95, groups),
-        calibration_line(p, y, 0.95),
+        CalibrationLine()(np.repeat(p, 4), np.repeat(y, 4), groups=groups).values(),
+        CalibrationLine()(p, y).values(),
     ):
         # the leverage of a row is smaller by a factor of 4 among the copies
         assert copies.high - copies.low == pytest.approx(rows.high - rows.low, rel=0.05)

@@ -4,14 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from monte_carlo import covers
 from scipy.special import expit, logit, softmax
-from scipy.stats import binom, t
+from scipy.stats import binom
 from test_calibrated import draw_labels
 
 import harness
 from harness.judging import howfar, scores
-from harness.judging.calibration_line import calibration_line
 from harness.judging.data import from_arrays
 from harness.judging.estimates import estimates, share
 from harness.judging.judge import judge_data
@@ -201,40 +199,6 @@ def line_sample(n, slope, shift, rng):
     """Return uniform scores p (n,) and labels whose logit is shift + slope logit(p)."""
     p = rng.uniform(size=n)
     return p, (rng.uniform(size=n) < expit(shift + slope * logit(p))).astype(int)
-
-
-def test_calibration_line_goes_through_the_frequencies_of_two_scores():
-    """20 % events at p = 0.1 and 60 % at p = 0.7: the slope is in closed form."""
-    p, y = np.repeat([0.1, 0.7], 100), np.repeat([1, 0, 1, 0], [20, 80, 60, 40])
-    slope, intercept = calibration_line(p, y, 0.95)
-    rise = logit(0.6) - logit(0.2)
-    assert slope.value == pytest.approx(rise / (logit(0.7) - logit(0.1)), abs=1e-4)
-    # The variance of the logit of a frequency f of m rows is 1 / (m f (1 - f)). The leverage of
-    # each row is 1 / m, so that HC3 multiplies it by (m / (m - 1))^2.
-    variance = sum((100 / 99) ** 2 / (100 * f * (1 - f)) for f in (0.2, 0.6))
-    half = t.ppf(0.975, 198) * math.sqrt(variance) / (logit(0.7) - logit(0.1))
-    assert slope.high - slope.value == pytest.approx(half, rel=0.02)
-    assert expit(intercept.value + logit(p)).mean() == pytest.approx(0.4)
-    assert intercept.low < intercept.value < intercept.high
-
-
-@pytest.mark.parametrize("slope, shift", [(1.0, 0.0), (0.5, 0.0), (1.0, 0.5)])
-def test_intervals_of_the_calibration_line_cover(slope, shift):
-    """With slope 0.5 and shift 0 the intercept is 0, because scores are symmetric about 1/2."""
-    rng = np.random.default_rng(0)
-    lines = [calibration_line(*line_sample(200, slope, shift, rng), 0.95) for _ in range(400)]
-    assert covers([line[0].low <= slope <= line[0].high for line in lines], 0.95)
-    assert covers([line[1].low <= shift <= line[1].high for line in lines], 0.95)
-
-
-def test_no_calibration_line_without_different_scores_and_enough_events():
-    few = np.repeat([1, 0], [9, 191])
-    assert calibration_line(np.linspace(0.1, 0.9, 200), few, 0.95) is None
-    assert calibration_line(np.full(200, 0.3), np.arange(200) % 2, 0.95) is None
-    p = np.linspace(0.1, 0.9, 200)
-    assert calibration_line(p, (p > 0.5).astype(int), 0.95) is None  # separated
-    certain = np.repeat([0.0, 1.0], 100)
-    assert calibration_line(certain, np.arange(200) % 2, 0.95)[0].high < 0.1
 
 
 def test_a_perfect_model_is_neither_over_nor_underconfident():

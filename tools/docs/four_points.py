@@ -25,7 +25,7 @@ COLUMNS = ("estimator", "notion", "estimand", "value", "low", "high", "level", "
 NUMBERS = ("value", "low", "high", "level")
 Row = dict[str, str]
 FAMILIES = {  # {heading: modules that define the estimators under this heading}
-    "Scores and their parts": ("anchors", "accuracy", "auroc", "corp"),
+    "Scores and their parts": ("anchors", "accuracy", "auroc", "corp", "calibration_line"),
     "Bins": (
         "binned", "bin_variants", "sweep", "debiased_interval", "normal_debiased",
         "scaling_binning", "tcal", "interval_ce", "simplex_ece", "berta2026.authors",
