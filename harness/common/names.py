@@ -44,6 +44,8 @@ AXIS_NAMES = {  # on the axes of figures, with formulas in mathtext
     "smooth_ece": "smooth calibration error",
     "slope": "calibration slope",
     "intercept": "calibration intercept",
+    "smooth_ce": "Lipschitz calibration error",
+    "tce": "test-based calibration error",
     "e50": "median calibration error",
     "e90": "90 % quantile of the calibration error",
     "ks": "largest cumulative residual",

@@ -40,12 +40,14 @@ from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
 from harness.estimators.kernel_ridge import KernelRidge
 from harness.estimators.laplace_kernel import LaplaceKCE
 from harness.estimators.loess_errors import LoessErrors
+from harness.estimators.logit_smoothing import LogitSmoothed
 from harness.estimators.mean_shift import MeanShift
 from harness.estimators.neighbours import NeighbourSharpness
 from harness.estimators.normal_debiased import NormalDebiased
 from harness.estimators.paired import paired_difference
 from harness.estimators.population_metrics import PopulationMetrics
 from harness.estimators.posterior_points import PosteriorPoints
+from harness.estimators.rejection_share import RejectionShare
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
 from harness.estimators.resampling import RowBootstrap
 from harness.estimators.risk_curve import RiskCurve
@@ -54,6 +56,7 @@ from harness.estimators.scaling_binning import ScalingBinning
 from harness.estimators.score_tests import ChiSquare, Spiegelhalter
 from harness.estimators.simplex_ece import SimplexECE
 from harness.estimators.skce_block_test import SKCEBlockTest
+from harness.estimators.smooth_calibration import SmoothCalibration
 from harness.estimators.smooth_ece import SmoothECE
 from harness.estimators.subsampling import HulC, Subsampling
 from harness.estimators.sweep import Sweep
@@ -95,6 +98,7 @@ __all__ = [
     "LipBkt",
     "LoessErrors",
     "LogLossScore",
+    "LogitSmoothed",
     "LowerPreq",
     "MMCE",
     "MeanShift",
@@ -105,6 +109,7 @@ __all__ = [
     "Oracle",
     "PopulationMetrics",
     "PosteriorPoints",
+    "RejectionShare",
     "ReliabilityBins",
     "RiskCurve",
     "RootBrier",
@@ -114,6 +119,7 @@ __all__ = [
     "SaturatedShare",
     "ScalingBinning",
     "SimplexECE",
+    "SmoothCalibration",
     "SmoothECE",
     "Spiegelhalter",
     "Sweep",

@@ -90,6 +90,9 @@ Further estimands of scalar notions are defined by their estimators, or not comp
 
     e50, e90                   median and 0.9-quantile of |f - C| over the predictions
     smooth_ece                 L1 norm of the smoothed residual
+    smooth_ce                  largest E w(f) (Y - f) over functions w with |w| <= 1 and slopes in
+                               [-1, 1]: the distance of f from calibration, up to powers
+    tce                        share of predictions that a binomial test rejects
     ks, kuiper                 largest absolute value and range of the cumulative residual
     ace_average                unweighted mean over bins of |mean prediction - mean outcome|
     tace                       class-wise l1 over predictions above a threshold
@@ -119,7 +122,10 @@ ORDERINGS = ("auroc", "accuracy")  # how well predictions order or name the outc
 # Quantities in the unit of the kernel that an estimator chooses.
 OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")
 # Scalar quantities that are defined by their estimators.
-OF_DEFINITIONS = ("ace_average", "e50", "e90", "interval_ce", "ks", "kuiper", "smooth_ece", "tace")
+OF_DEFINITIONS = (
+    "ace_average", "e50", "e90", "interval_ce", "ks", "kuiper", "smooth_ce", "smooth_ece", "tace",
+    "tce",
+)  # fmt: skip
 OF_LINES = ("slope", "intercept")  # coefficients of the logistic recalibration
 OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of the label Y alone
 TESTS = ("p_value",)  # p-values of tests of calibration: small if the labels contradict calibration

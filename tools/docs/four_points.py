@@ -28,11 +28,12 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
     "Scores and their parts": ("anchors", "accuracy", "auroc", "corp", "calibration_line"),
     "Bins": (
         "binned", "bin_variants", "sweep", "debiased_interval", "normal_debiased",
-        "scaling_binning", "tcal", "interval_ce", "simplex_ece", "berta2026.authors",
-        "popordanoska2024.authors",
+        "scaling_binning", "tcal", "interval_ce", "rejection_share", "simplex_ece",
+        "berta2026.authors", "popordanoska2024.authors",
     ),
     "Cumulative and smoothed residuals": (
-        "cumulative", "smooth_ece", "laplace_kernel", "kde_top_label", "loess_errors",
+        "cumulative", "smooth_ece", "smooth_calibration", "laplace_kernel", "kde_top_label",
+        "logit_smoothing", "loess_errors",
     ),
     "Kernel regression and kernel errors": (
         "dirichlet_kernel", "kernel_ridge", "kernel_errors", "ckce",
