@@ -43,8 +43,9 @@ class RejectionShare:
     was 0.09 for p ~ Beta(1/2, 1/2).
 
     **Bins.** Isotonic regression by pooling adjacent violators, with constraints (PAVA-BC). From
-    the left, a sample joins the last bin if this is too small. Neighbours whose means decrease are
-    pooled unless their bin becomes too large. The last samples form a bin of the smallest size.
+    the left, a sample joins the last bin if this is too small. Neighbours whose means do not
+    increase are pooled unless their bin becomes too large. The last samples form a bin of the
+    smallest size.
     It joins the bin before it if this is too small or the sum is not too large. Differences from
     the authors' code: equal p are never separated, so that a bin may be larger. Their code allows
     the last bin to be too large.

@@ -26,18 +26,18 @@ class SmoothCalibration:
     E|p - q| over the functions q of the features with E[y given q] = q. Let d_low be the smallest
     E|p - q| over all random variables q on the law of (p, y) with E[y given q] = q. Then
 
-        d_low / 2 <= smooth_ce <= 2 d_low,   d_low <= d <= 4 sqrt(d_low)
+        d_low / 2 <= smooth_ce <= 2 d_low,   d_low <= d
 
-    So smooth_ce / 2 is a lower bound of d. `IntervalCE` estimates an upper bound. smooth_ce is at
-    most l1, and 0 only for calibrated predictions. The similar name `smooth_ece` belongs to
-    `SmoothECE`, which smooths with a kernel.
+    and d is at most of the order of sqrt(d_low). So smooth_ce / 2 is a lower bound of d.
+    `IntervalCE` estimates an upper bound. smooth_ce is at most l1, and 0 only for calibrated
+    predictions. The similar name `smooth_ece` belongs to `SmoothECE`, which smooths with a kernel.
 
     **Bias.** Upwards, because w is fitted to the same samples. Under calibration the mean is of
     order sqrt(mean C (1 - C) / n), with C = E[Y given p]. The value is no confidence bound.
 
     **Computation.** Exact. The linear program is solved by dynamic programming over the sorted
     predictions. Cost: O(n log n) for the sort, and O(k) per sample if the maximum moves over k
-    kinks. The worst case is O(n^2). With n = 20,000, k was 25 on calibrated predictions.
+    kinks. The worst case is O(n^2). With n = 20,000, k was about 23 on calibrated predictions.
 
     References
     ----------
