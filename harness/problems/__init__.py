@@ -45,6 +45,8 @@ from harness.problems.transforms.recalibrated_files import RecalibratedFiles
 from harness.problems.transforms.relabelled import EachClass, OneClass, Relabelled
 from harness.problems.transforms.shift import CovariateShift, CovariateShifts, Points
 from harness.problems.uniform_model import UniformModel
+from harness.problems.vector_laws import DirichletLaw, VoteLaw
+from harness.problems.vector_problem import VectorProblem
 
 __all__ = [
     "AbsentFiles",
@@ -54,6 +56,7 @@ __all__ = [
     "CovariateShift",
     "CovariateShifts",
     "Dirichlet",
+    "DirichletLaw",
     "EachClass",
     "Fitted",
     "Float32",
@@ -82,5 +85,7 @@ __all__ = [
     "TwoNormals",
     "Uniform",
     "UniformModel",
+    "VectorProblem",
+    "VoteLaw",
     "Votes",
 ]

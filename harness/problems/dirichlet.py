@@ -122,7 +122,7 @@ def _canonical_values(
     problem: Dirichlet, notion: str, wanted: tuple[str, ...], r: int
 ) -> list[float]:
     """Return the canonical estimands `wanted` on Sobol set number r."""
-    f = _dirichlet_points(problem.classes, problem.alpha, 15, r)
+    f = dirichlet_points(problem.classes, problem.alpha, 15, r)
     c = problem.posterior(f)
     return [estimands.value(name, f, c, notion) for name in wanted]
 
@@ -141,7 +141,7 @@ def _conditional_values(
     class-wise and max p for top-label. `order` is the number of nodes per panel of t.
     """
     k, alpha = problem.classes, problem.alpha
-    rest = _dirichlet_points(k - 1, alpha, log2_points, r)
+    rest = dirichlet_points(k - 1, alpha, log2_points, r)
     largest = rest.max(axis=1)
     t, other, weights = _one_coordinate_nodes(alpha, k, order)
     c = np.empty_like(t)
@@ -182,7 +182,7 @@ def _one_coordinate_nodes(
     return beta_law(edges, a, b, order)
 
 
-def _dirichlet_points(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
+def dirichlet_points(k: int, alpha: float, log2_points: int, r: int) -> np.ndarray:
     """Return points (2^log2_points, k) with the distribution Dir(alpha 1_k).
 
     They are scrambled Sobol points of set number r, mapped by gamma quantiles.

@@ -249,8 +249,8 @@ class MeanOfTwo:
         u must be smooth except for s = 1/2, where u = 0.
         """
         d, middle = self.separation, self.separation / np.sqrt(2.0)
-        u, weight_u = gauss_legendre(np.linspace(-middle - 9.0, middle + 9.0, 41), order)
-        v, weight_v = gauss_legendre(np.linspace(0.0, 9.0, 13), order)
+        u, weight_u = gauss_legendre(np.linspace(-middle - 9.0, middle + 9.0, 25), order)
+        v, weight_v = gauss_legendre(np.linspace(0.0, 9.0, 9), order)
         density = sum(np.exp(-((u - sign * middle) ** 2) / 2.0) for sign in (-1.0, 1.0))
         weight = np.outer(weight_u * density, weight_v * np.exp(-(v**2) / 2.0)) / (2.0 * np.pi)
         x_1, x_2 = ((u[:, None] + sign * v) / np.sqrt(2.0) for sign in (1.0, -1.0))

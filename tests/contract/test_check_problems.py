@@ -10,9 +10,11 @@ from slow_params import slow
 
 from harness import BadInputError, Truth, calibrators, list_problems, load_problem
 from harness.calibrators import CatBoost, ExtraTrees, LightGBM, RandomForest
+from harness.configure.arena import Arena
 from harness.contract import calibrators as check_calibrators
 from harness.contract import problems
 from harness.contract.check import check, examine, report
+from harness.evaluation.arena import read_families
 from harness.problems.base import ProblemSpec, list_members
 
 # truths of vectors, their authors' draws, and isotonic recalibrations take a second or more
@@ -20,18 +22,7 @@ TAKING_LONG = (
     "dirichlet3_*", "dirichlet10_*", "simplex[345]*", "simplex?0_*", "cifar100_*_*",
     "cifar10_*_isotonic", "cifar10_*_popordanoska2024", "*[!y]_k3*", "*_k10*", "fitted_*",
 )  # fmt: skip
-ARENA = (
-    "wavy_",
-    "stepped_",
-    "local_",
-    "nonmonotone_",
-    "sparse_",
-    "ties_",
-    "saturated_",
-    "rare_",
-    "mixed_",
-    "fitted_",
-)
+ARENA = tuple(f"{family}_" for family in read_families(Arena("arena")))
 WITHOUT_A_FILE = ("predictions", "fitted")
 SAMPLED = (
     "beta_",

@@ -84,7 +84,7 @@ def test_coverage_counts_own_intervals_with_a_known_truth():
 
 
 TEST_FAMILIES = """groups out_of_fold plateau wrong_link sawtooth spiky rough bimodal averaged
-dead_zone noisy_logits chirp cantor asymmetric concentrated cubic""".split()
+confused regions dead_zone noisy_logits chirp cantor asymmetric concentrated cubic""".split()
 
 
 def test_the_development_families_are_all_but_the_fixed_test_families():

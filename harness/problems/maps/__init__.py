@@ -2,7 +2,7 @@
 
 Scalar maps take probabilities (n,). Vector maps take probabilities (n, k). A vector map applies a
 function h to every entry and then normalises: g*(p) = h(p) / sum_j h(p_j). Class-wise and top-label
-truths rely on this form.
+truths of harness.problems.Dirichlet rely on this form. The maps of `simplex` have any form.
 
 Optional members of a map:
 
@@ -21,6 +21,15 @@ from harness.problems.maps.links import (
     Groups,
     NoisyLogits,
     WrongLink,
+)
+from harness.problems.maps.simplex import (
+    Confused,
+    Constant,
+    DirichletMap,
+    LabelNoise,
+    LabelShift,
+    Regions,
+    SimplexWave,
 )
 from harness.problems.maps.smooth import (
     Affine,
@@ -46,22 +55,29 @@ __all__ = [
     "Bump",
     "Cantor",
     "Chirp",
+    "Confused",
+    "Constant",
     "CubicLogit",
+    "DirichletMap",
     "Groups",
     "Harmonic",
     "Hats",
     "Hump",
     "Identity",
     "Jump",
+    "LabelNoise",
+    "LabelShift",
     "LogitAffine",
     "NoisyLogits",
     "Piecewise",
     "Power",
+    "Regions",
     "Rough",
     "Sawtooth",
     "ScalarMap",
     "Shifted",
     "Sigmoid",
+    "SimplexWave",
     "Spiky",
     "Spot",
     "SquareWave",

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from harness.errors import BadInputError
+from harness.problems.maps.fixed_random import fixed_uniforms
 
 # Number of pieces of a Brownian path. A sample of 20,000 cannot resolve more.
 PIECES = 256
@@ -108,12 +109,8 @@ class Rough:
 
 @lru_cache(maxsize=8)
 def _path(amplitude: float, seed: int) -> np.ndarray:
-    """Return the values of Rough at its 257 points.
-
-    Raw bits of a generator are the same in all versions of numpy, unlike its normal variates.
-    """
-    bits = np.random.PCG64(seed).random_raw(PIECES)
-    steps = ndtri((np.right_shift(bits, np.uint64(11)) + 0.5) * 2.0**-53) / np.sqrt(PIECES)
+    """Return the values of Rough at its 257 points."""
+    steps = ndtri(fixed_uniforms(seed, PIECES)) / np.sqrt(PIECES)
     path = np.concatenate([[0.0], np.cumsum(steps)])
     p = np.arange(PIECES + 1) / PIECES
     return np.clip(p + amplitude * (path - p * path[-1]), 0.0, 1.0)

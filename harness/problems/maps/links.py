@@ -217,7 +217,8 @@ def _log_odds_of_mean(separation: float) -> CubicSpline:
     # (1 - p) A^2 + (1 - 2 p) c A - p = 0 for A = e^a, solved without cancellation
     linear = (rest - p) * c
     root = np.sqrt(linear**2 + 4.0 * p * rest)
-    big = np.where(linear > 0.0, 2.0 * p / (linear + root), (root - linear) / (2.0 * rest))
+    with np.errstate(divide="ignore"):  # where the other solution is taken
+        big = np.where(linear > 0.0, 2.0 * p / (linear + root), (root - linear) / (2.0 * rest))
     a, b = np.log(big), d * v / np.sqrt(2.0)
     slope = expit(a + b) * expit(-a - b) + expit(a - b) * expit(b - a)  # 2 dp / da
     u, middle = np.sqrt(2.0) * a / d, d / np.sqrt(2.0)
