@@ -16,6 +16,7 @@ from harness.estimators.best import Best, BestLower
 from harness.estimators.bin_variants import AdaptiveClasswise, AverageBinned, CubeRootBins
 from harness.estimators.binned import Binned, Debiased
 from harness.estimators.bootstrap import Bootstrap
+from harness.estimators.calibration_belt import CalibrationBelt
 from harness.estimators.calibration_line import CalibrationLine
 from harness.estimators.certified import (
     BVWindow,
@@ -52,8 +53,9 @@ from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
 from harness.estimators.resampling import RowBootstrap
 from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.root_brier import RootBrier
+from harness.estimators.safe_test import SafeTest
 from harness.estimators.scaling_binning import ScalingBinning
-from harness.estimators.score_tests import ChiSquare, Spiegelhalter
+from harness.estimators.score_tests import ChiSquare, HosmerLemeshow, Spiegelhalter
 from harness.estimators.simplex_ece import SimplexECE
 from harness.estimators.skce_block_test import SKCEBlockTest
 from harness.estimators.smooth_calibration import SmoothCalibration
@@ -77,6 +79,7 @@ __all__ = [
     "Bootstrap",
     "Brier",
     "CKCE",
+    "CalibrationBelt",
     "CalibrationLine",
     "CertifiedInterval",
     "ChiSquare",
@@ -91,6 +94,7 @@ __all__ = [
     "FirstClassBins",
     "IntervalCE",
     "KDETopLabel",
+    "HosmerLemeshow",
     "HulC",
     "KernelLimit",
     "KernelRidge",
@@ -116,6 +120,7 @@ __all__ = [
     "RowBootstrap",
     "SKCE",
     "SKCEBlockTest",
+    "SafeTest",
     "SaturatedShare",
     "ScalingBinning",
     "SimplexECE",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, erfc
 
+from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.estimators.binned import check_bins, partition
 from harness.estimators.significance import apply_test
@@ -87,11 +88,9 @@ class ChiSquare:
     Notes
     -----
     The hypothesis is E[Y given p] = p. Class-wise p-values are combined by Bonferroni. There are B
-    degrees of freedom, because the predictions are not fitted to these samples. For a model on its
-    training samples there would be B - 2.
+    degrees of freedom, because the predictions are not fitted to these samples.
 
-    The variance is exact, given p. Hosmer and Lemeshow use n_b mean p (1 - mean p) with n_b samples
-    in the bin, which is larger, so that their test rejects less.
+    The variance is exact, given p. `HosmerLemeshow` has the published variance, which is larger.
 
     Under calibration X has the mean B. Its law tends to chi^2 as the variances of the bins grow.
     Small p-values are too frequent if the variance of a bin is below about 1. Measured share of
@@ -135,11 +134,72 @@ class ChiSquare:
         """Return the p-value of predictions p (n,) for outcomes y (n,)."""
         assign_bins, count = partition(p, self.bins, "mass")
         index = assign_bins(p)
-        residual, variance = (np.bincount(index, x, count) for x in (y - p, p * (1.0 - p)))
+        residual, variance = np.bincount(index, y - p, count), self._variances(p, index, count)
         varies = variance > 0.0
         # Each sample is checked, because residuals may cancel in a bin of zeros and ones.
         impossible = np.any((y != p) & ~varies[index])
         x = math.inf if impossible else float(np.sum(residual[varies] ** 2 / variance[varies]))
-        degrees = float(varies.sum())
+        degrees = self._degrees(int(varies.sum()))
         p_value = float(chdtrc(degrees, x)) if degrees and math.isfinite(x) else float(x == 0.0)
         return {"p_value": Estimate(p_value, diagnostics={"chi_square": x, "degrees": degrees})}
+
+    def _variances(self, p: np.ndarray, index: np.ndarray, count: int) -> np.ndarray:
+        """Return the denominators of the `count` bins. `index` (n,) is the bin of each p (n,)."""
+        return np.bincount(index, p * (1.0 - p), count)
+
+    def _degrees(self, bins: int) -> float:
+        """Return the degrees of freedom of X, a sum over `bins` bins."""
+        return float(bins)
+
+
+@dataclass(frozen=True)
+class HosmerLemeshow(ChiSquare):
+    """Hosmer-Lemeshow test: chi-square test of calibration over bins of equal mass.
+
+        X = sum_b [sum_{i in b} (y_i - p_i)]^2 / [n_b m_b (1 - m_b)]
+        p_value = P(chi^2_D >= X)
+
+    p_i is one of n predictions and y_i its outcome. n_b is the number of samples in bin b, and m_b
+    is their mean prediction. D is the number of bins with 0 < m_b < 1, or that number minus 2.
+
+    Parameters
+    ----------
+    bins : int
+        Number of bins, which have equal counts. Equal p are never separated.
+    in_sample : bool
+        True: the predictions are those of a logistic regression that was fitted to these samples.
+        The test then loses 2 degrees of freedom. False: it loses none.
+
+    Notes
+    -----
+    `ChiSquare` is the same test with the exact variance of the bins, and describes hypothesis, size
+    and edge cases. The denominator here is larger, so that X is smaller by a few percent at most.
+    UndefinedError if no degree of freedom is left. Diagnostics: `chi_square`, which is X, and
+    `degrees`, which is D. Cost: O(n).
+
+    References
+    ----------
+    Hosmer and Lemeshow (1980), Goodness of fit tests for the multiple logistic regression model,
+    Comm. Statist. A 9, 1043-1069.
+
+    Examples
+    --------
+    >>> e = HosmerLemeshow(bins=2)([0.1, 0.3, 0.6, 0.8], [1, 0, 1, 1])["p_value"]
+    >>> round(e.diagnostics["chi_square"], 6), round(e.value, 6)
+    (1.982143, 0.371179)
+    """
+
+    in_sample: bool = False
+
+    revision = 1
+
+    def _variances(self, p: np.ndarray, index: np.ndarray, count: int) -> np.ndarray:
+        sizes, sums = np.bincount(index, minlength=count), np.bincount(index, p, count)
+        return sums * (1.0 - sums / np.maximum(sizes, 1))
+
+    def _degrees(self, bins: int) -> float:
+        if self.in_sample and bins <= 2:
+            raise UndefinedError(
+                f"{bins} bins leave no degree of freedom for a model that was fitted to the samples"
+            )
+        return bins - 2.0 if self.in_sample else float(bins)

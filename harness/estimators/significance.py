@@ -39,3 +39,17 @@ def apply_test(p: np.ndarray, y: np.ndarray, test: Test) -> dict[str, Estimate]:
     }
     smallest = min(e["p_value"].value for e in classes)
     return {**means, "p_value": Estimate(min(1.0, len(classes) * smallest))}
+
+
+def certain_rows(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Return the mask (n,) of the predictions of 0 and 1, and True if one did not come true.
+
+    Under calibration such an outcome is impossible.
+
+    Examples
+    --------
+    >>> certain_rows(np.array([0.0, 0.5, 1.0]), np.array([0, 1, 1]))
+    (array([ True, False,  True]), False)
+    """
+    certain = (p == 0.0) | (p == 1.0)
+    return certain, bool(np.any(certain & (p != y)))

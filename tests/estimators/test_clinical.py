@@ -9,11 +9,21 @@ import pytest
 from monte_carlo import covers
 from numpy.random import default_rng
 from scipy.special import expit, logit
-from scipy.stats import t
+from scipy.stats import chi2
+from scipy.stats import t as student
 
 import harness
+from harness.calibrators.newton import logistic
 from harness.errors import UndefinedError
-from harness.estimators import CalibrationLine, LoessErrors
+from harness.estimators import (
+    CalibrationBelt,
+    CalibrationLine,
+    ChiSquare,
+    HosmerLemeshow,
+    LoessErrors,
+    SafeTest,
+)
+from harness.estimators.calibration_belt import _tail
 from harness.math import estimands
 from harness.math import loess as loess_module
 from harness.math.loess import loess
@@ -143,7 +153,7 @@ def test_the_line_goes_through_the_frequencies_of_two_scores():
     # The variance of the logit of a frequency f of m rows is 1 / (m f (1 - f)). The leverage of
     # each row is 1 / m, so that HC3 multiplies it by (m / (m - 1))^2.
     variance = sum((100 / 99) ** 2 / (100 * f * (1 - f)) for f in (0.2, 0.6))
-    half = t.ppf(0.975, 198) * math.sqrt(variance) / (logit(0.7) - logit(0.1))
+    half = student.ppf(0.975, 198) * math.sqrt(variance) / (logit(0.7) - logit(0.1))
     assert slope.high - slope.value == pytest.approx(half, rel=0.02)
     assert expit(intercept.value + logit(p)).mean() == pytest.approx(0.4)
     assert intercept.low < intercept.value < intercept.high
@@ -194,3 +204,152 @@ def test_slope_and_intercept_are_no_errors_and_have_no_truth():
     for name in ("slope", "intercept"):
         assert not estimands.is_distance(name) and not estimands.has_truth(name)
         assert estimands.check_name(name, "top_label") == name
+
+
+# Calibration belt
+
+
+def test_two_predictions_have_the_likelihood_ratio_of_their_frequencies():
+    """Frequencies 0.2 and 0.5 for 0.2 and 0.7: T = 2 * 10 * KL(0.5, 0.7), p-value exp(-T / 2)."""
+    p, y = np.repeat([0.2, 0.7], 10), np.repeat([1, 0, 1, 0], [2, 8, 5, 5])
+    e = CalibrationBelt()(p, y)["p_value"]
+    t = 20 * (0.5 * math.log(0.5 / 0.7) + 0.5 * math.log(0.5 / 0.3))
+    assert e.diagnostics == pytest.approx({"statistic": t, "degree": 1.0}, rel=1e-4)
+    assert e.value == pytest.approx(math.exp(-t / 2), rel=1e-4)
+
+
+@pytest.mark.parametrize("terms", [1, 2, 3])
+def test_the_tail_of_the_belt_is_that_of_its_terms(terms):
+    """Against 200,000 draws of chi^2_2 plus truncated chi^2_1, within 4 standard errors."""
+    rng, draws = default_rng(terms), 200_000
+    truncated = chi2.isf(0.05 * rng.random((draws, terms)), 1).sum(axis=1)
+    total = truncated + chi2.rvs(2, size=draws, random_state=rng)
+    for t in (4.0, 10.0, 16.0, 22.0):
+        tail = float(_tail(np.array(t), terms))
+        assert abs((total >= t).mean() - tail) <= 4 * math.sqrt(tail * (1 - tail) / draws) + 1e-9
+
+
+def test_a_curve_of_the_logit_raises_the_degree():
+    rng = default_rng(0)
+    p = rng.uniform(0.02, 0.98, 2000)
+    y = (rng.random(2000) < expit(logit(p) + 0.3 * (logit(p) ** 2 - 2))).astype(int)
+    diagnostics = CalibrationBelt()(p, y)["p_value"].diagnostics
+    assert diagnostics["degree"] == 2.0
+    straight = CalibrationBelt(max_degree=1)(p, y)["p_value"].diagnostics
+    assert straight["degree"] == 1.0 and straight["statistic"] < diagnostics["statistic"]
+
+
+def test_true_predictions_of_0_and_1_change_nothing_and_false_ones_reject():
+    p, y = line_sample(100, 0.5, 0.0, default_rng(2))
+    more = np.concatenate([p, [0.0, 1.0, 1.0]])
+    true, false = np.concatenate([y, [0, 1, 1]]), np.concatenate([y, [0, 1, 0]])
+    assert CalibrationBelt()(more, true) == CalibrationBelt()(p, y)
+    assert values(CalibrationBelt(), more, false)["p_value"] == 0.0
+
+
+@pytest.mark.parametrize("p, y", [([0.3], [1]), ([0.2, 0.6], [1, 1]), ([0.4, 0.4], [0, 1])])
+def test_a_belt_without_different_rows_is_undefined(p, y):
+    with pytest.raises(UndefinedError, match="needs different ones"):
+        values(CalibrationBelt(), p, y)
+
+
+# Hosmer and Lemeshow
+
+
+def test_hosmer_lemeshow_by_hand():
+    """Bins {0.1, 0.3}, {0.6, 0.8} with outcomes 1, 0, 1, 1: terms of both outcomes of each bin."""
+    p, y = np.array([0.1, 0.3, 0.6, 0.8]), np.array([1, 0, 1, 1])
+    e = HosmerLemeshow(2)(p, y)["p_value"]
+    x = (1 - 0.4) ** 2 / 0.4 + (1 - 1.6) ** 2 / 1.6 + (2 - 1.4) ** 2 / 1.4 + (0 - 0.6) ** 2 / 0.6
+    assert e.diagnostics == pytest.approx({"chi_square": x, "degrees": 2.0})
+    assert e.value == pytest.approx(math.exp(-x / 2))
+    exact = ChiSquare(2)(p, y)["p_value"]
+    assert exact.diagnostics["chi_square"] > x  # its variances are smaller
+
+
+def test_a_fitted_model_takes_two_degrees_of_freedom():
+    p, y = line_sample(200, 1.0, 0.0, default_rng(4))
+    external, inside = (HosmerLemeshow(in_sample=flag)(p, y)["p_value"] for flag in (False, True))
+    assert external.diagnostics["chi_square"] == inside.diagnostics["chi_square"]
+    assert (external.diagnostics["degrees"], inside.diagnostics["degrees"]) == (10.0, 8.0)
+    with pytest.raises(UndefinedError, match="2 bins"):
+        HosmerLemeshow(2, in_sample=True)(p, y)
+
+
+def test_a_logistic_regression_passes_on_its_own_samples():
+    """Share of 400 fitted models with a p-value of at most 0.05, within 4 standard errors."""
+    rng, rejected = default_rng(6), 0
+    for _ in range(400):
+        x = rng.normal(size=300)
+        y = (rng.random(300) < expit(x - 0.5)).astype(int)
+        features = np.column_stack([np.ones(300), x])
+        fitted = expit(features @ logistic(features, y, centre=np.zeros(2)))
+        rejected += values(HosmerLemeshow(in_sample=True), fitted, y)["p_value"] <= 0.05
+    assert abs(rejected / 400 - 0.05) <= 4 * math.sqrt(0.05 * 0.95 / 400)
+
+
+# The safe test
+
+
+def test_the_e_value_of_one_split_by_hand():
+    """Two rows of 0.5 with outcome 1: each half predicts 1 for the other, so q = 0.75, e = 1.5."""
+    e = SafeTest(splits=3)([0.5, 0.5], [1, 1], default_rng(0))["p_value"]
+    assert e.diagnostics["log_e"] == pytest.approx(math.log(1.5))
+    assert e.value == pytest.approx(1 / 1.5)
+    against = SafeTest()([0.5, 0.5], [0, 1], default_rng(0))["p_value"]
+    assert against.diagnostics["log_e"] == pytest.approx(math.log(0.5)) and against.value == 1.0
+
+
+def test_the_mean_e_value_of_calibrated_samples_is_at_most_1():
+    """Mean of 400 e-values within 4 of its standard errors; no approximation for n = 20."""
+    rng, e_values = default_rng(8), []
+    for _ in range(400):
+        p = rng.random(20)
+        y = (rng.random(20) < p).astype(int)
+        e_values.append(math.exp(SafeTest(2)(p, y, rng)["p_value"].diagnostics["log_e"]))
+    assert np.mean(e_values) <= 1.0 + 4 * np.std(e_values) / 20
+
+
+def test_edges_of_the_safe_test():
+    rng = default_rng(0)
+    assert values(SafeTest(), [0.0, 1.0], [0, 1], rng)["p_value"] == 1.0
+    impossible = SafeTest()(np.array([0.0, 0.5]), np.array([1, 0]), rng)["p_value"]
+    assert impossible.value == 0.0 and impossible.diagnostics["log_e"] == math.inf
+    with np.errstate(all="raise", under="ignore"):
+        tiny = SafeTest()(np.full(4, 1e-320), np.ones(4, dtype=int), rng)["p_value"]
+    assert 0.0 <= tiny.value < 1e-300
+    with pytest.raises(UndefinedError, match="two halves"):
+        values(SafeTest(), [0.5], [1], rng)
+
+
+# All tests of calibration
+
+
+CLINICAL_TESTS = [CalibrationBelt(), HosmerLemeshow(), SafeTest()]
+
+
+@pytest.mark.parametrize("test", CLINICAL_TESTS)
+def test_the_level_holds_for_calibrated_samples(test):
+    """At most 5 % of 400 samples of 500 are rejected at level 0.05, up to 4 standard errors."""
+    rng = default_rng(5)
+    p_values = []
+    for _ in range(400):
+        p = rng.beta(0.7, 0.7, 500)
+        p_values.append(values(test, p, (rng.random(500) < p).astype(int), rng)["p_value"])
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 400)
+
+
+@pytest.mark.parametrize("test", CLINICAL_TESTS)
+def test_overconfidence_is_rejected(test):
+    p, y = harness.load_problem("beta_overconfident").sample(1000, default_rng(1))
+    assert values(test, p, y, default_rng(0))["p_value"] < 1e-6
+
+
+@pytest.mark.parametrize("test", CLINICAL_TESTS)
+def test_p_values_of_classes_are_combined_by_bonferroni(test):
+    p, y = harness.load_problem("dirichlet3_overconfident").sample(100, default_rng(3))
+    x, hits = harness.reduce(p, y, "classwise")
+    rng = default_rng(0)
+    single = [values(test, x[:, j], hits[:, j], rng)["p_value"] for j in range(3)]
+    together = values(test, x, hits, default_rng(0))["p_value"]
+    assert together == pytest.approx(min(1.0, 3 * min(single)))

@@ -42,7 +42,7 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
     "Tuned by the calibration-estimation risk": ("tuned", "gruber2025.authors", "risk_curve"),
     "Learned": ("best",),
     "Certified bounds": ("certified",),
-    "Tests": ("score_tests", "skce_block_test"),
+    "Tests": ("score_tests", "skce_block_test", "calibration_belt", "safe_test"),
     "Intervals and tests around another estimator": (
         "resampling", "subsampling", "consistency", "bootstrap",
     ),
