@@ -96,7 +96,7 @@ class VoteLaw:
     >>> import numpy as np
     >>> VoteLaw(3, 1.0, 4).draw(3, np.random.default_rng(0))
     array([[0.5 , 0.  , 0.5 ],
-           [0.  , 0.25, 0.75],
+           [0.  , 0.  , 1.  ],
            [0.25, 0.5 , 0.25]])
     """
 
