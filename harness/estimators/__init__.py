@@ -34,6 +34,7 @@ from harness.estimators.corp import Corp
 from harness.estimators.cumulative import Cumulative
 from harness.estimators.debiased_interval import DebiasedInterval
 from harness.estimators.dirichlet_kernel import BinningKernel, DirichletKernel
+from harness.estimators.gap_posterior import BestPlain
 from harness.estimators.interval_ce import IntervalCE
 from harness.estimators.kde_top_label import KDETopLabel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME
@@ -74,6 +75,7 @@ __all__ = [
     "BVWindow",
     "Best",
     "BestLower",
+    "BestPlain",
     "Binned",
     "BinningKernel",
     "Bootstrap",

@@ -41,6 +41,7 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
     "What recalibration gains": ("variational", "stacking", "root_brier"),
     "Tuned by the calibration-estimation risk": ("tuned", "gruber2025.authors", "risk_curve"),
     "Learned": ("best",),
+    "Posterior of the gap": ("gap_posterior",),
     "Certified bounds": ("certified",),
     "Tests": ("score_tests", "skce_block_test", "calibration_belt", "safe_test"),
     "Intervals and tests around another estimator": (
