@@ -17,13 +17,9 @@ from harness.records.baseline_description import Description
 LIMIT = 60.0  # seconds that a cell may take by default
 PARTS = ("n", "reps", "family", "notion", "estimand")  # options that restrict the arena
 # A quick comparison uses the first replications of problems with few classes, because many classes
-# take most of the time. Fewer problems can have another best estimator, so its verdict is stricter
-# than that of the whole arena. Measured with each of the 54 published estimators in the place of
-# the user's one: of 533 verdicts (wins, loses, undecided), 401 were those of the whole arena, 130
-# were undecided, and 2 were wrong, none of them on L1 or squared errors.
+# take most of the time.
 QUICK_REPS = 5
 QUICK_CLASSES = 26
-QUICK_RATE = 0.01  # expected share of false verdicts
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from harness.commands.comparison_cells import Comparison
-from harness.commands.comparison_request import QUICK_RATE
 from harness.common.user_code import read_docstring
 from harness.common.wording import format_count
+from harness.configure.arena import Arena
 from harness.contract.check import Finding
 from harness.errors import BadInputError
 from harness.evaluation import arena
@@ -24,6 +24,7 @@ from harness.problems.base import ProblemSpec
 # An estimator runs on the user's problem if its cells at the largest n take at most so many CPU
 # seconds.
 CHEAP = 0.25
+INTERNAL = ["values", "errors", "lost"]  # columns with arrays
 NO_REGRET = {  # {kind of estimates without regret: note about them}
     "interval": "for {} it returns intervals without a point (kind='interval'), which have no RMSE "
     "and no regret; if the value is an estimate, return kind='point' with low and high",
@@ -117,25 +118,27 @@ def _judge_estimator(
     notes = [*no_regret, *words.describe_lost_cells(own)]
     shared = ["problem", "notion", "n", "estimand"]
     table = table.merge(judged[shared], on=shared)
-    groups = statistics.groups(table, name)
-    families = statistics.groups(table, name, ["family"])
-    board = arena.leaderboard(table, resamples=200)
-    rate = QUICK_RATE if comparison.request.quick else statistics.RATE
-    headlines = words.headlines(statistics.groups(table, name, [], rate), board, name)
-    sentences = words.sentences(table, groups, name, int(judged["reps"].max()))
-    results = table[table["estimator"].eq(name)].drop(columns=["errors", "lost"])
+    development = arena.read_development(Arena("arena"))
+    logs = statistics.opponents(table, name, development)
+    statements = statistics.statements(logs, name, development)
+    families = statistics.groups(table, logs, name, ["family"])
+    cells = statistics.groups(table, logs, name, ["family", "n", "k"])
+    board = arena.leaderboard(table, resamples=0)
+    headlines = words.headlines(statements, board, name)
+    sentences = words.sentences(table, statements, families, name, int(judged["reps"].max()))
+    results = table[table["estimator"].eq(name)].drop(columns=INTERNAL)
     files = words.save(
         folder / name,
         f"{name} in the arena",
-        comparison_plot.figure(groups, board, name),
-        words.family_table(families, groups, name),
-        {"": families, "_cells": groups, "_settings": results},
+        comparison_plot.figure(cells, board, name),
+        words.family_table(families, name),
+        {"": families, "_verdicts": statements, "_cells": cells, "_settings": results},
         sentences,
         headlines=headlines,
         notes=notes,
         lists=[
-            ("Where it wins", words.extremes(groups, "wins")),
-            ("Where it loses", words.extremes(groups, "loses")),
+            ("Where it is most accurate", words.extremes(families, best=True)),
+            ("Where it is least accurate", words.extremes(families, best=False)),
         ],
         rules=words.RULES_OF_GROUPS,
         left_out=words.describe_left_out(absent),
@@ -185,13 +188,12 @@ def _judge_problem(
         f"{CHEAP:g} CPU seconds at the largest n of the arena.",
     ]
     sentences = words.problem_sentences(judged, name, int(judged["reps"].max()))
-    internal = ["errors", "lost"]
     files = words.save(
         folder / name,
         f"The arena's estimators on {name}",
         comparison_plot.problem_figure(judged, name),
         words.problem_table(judged, name),
-        {"": judged.drop(columns=internal), "_settings": table.drop(columns=internal)},
+        {"": judged.drop(columns=INTERNAL), "_settings": table.drop(columns=INTERNAL)},
         sentences,
         headlines=[],
         notes=notes,

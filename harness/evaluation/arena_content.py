@@ -42,7 +42,7 @@ def near(k: Any) -> NDArray[np.int64]:
 
 
 def count_statements(settings: pd.DataFrame) -> int:
-    """Count the comparisons that the arena's page makes. They share one error rate (Bonferroni).
+    """Count the comparisons that the arena's page makes.
 
     There is one for each recommended estimator, and one for each leaderboard and estimator that is
     compared with the best of the leaderboard.
@@ -71,7 +71,7 @@ class Content:
     over : dict
         {(notion, estimand): comparison of the best estimator with each other}.
     statements : int
-        Number of comparisons that share one error rate.
+        Number of comparisons on the page.
     """
 
     settings: pd.DataFrame
@@ -106,13 +106,12 @@ def content(
     board = arena.leaderboard(main, resamples=resamples, seed=seed)
     coarse = main.assign(k=near(main["k"]))
     statements = count_statements(coarse)
-    options: dict[str, Any] = {"comparisons": statements, "resamples": resamples, "seed": seed}
     parts = dict(list(main.groupby(["notion", "estimand"])))
     over = {}
     for row in board[board["rank"].eq(1.0)].itertuples():
         key = (row.notion, row.estimand)
-        over[key] = arena.against(parts[key], row.estimator, **options)
-    by_n_k, by_n, cells = (arena.choices(coarse, by, **options) for by in CHOICES)
+        over[key] = arena.against(parts[key], row.estimator)
+    by_n_k, by_n, cells = (arena.choices(coarse, by) for by in CHOICES)
     by_family = arena.leaderboard(main, "family", resamples, seed)
     models = arena_pairs.trials_of_records(frame, classes, streams or {})
     return Content(main, every, board, by_family, by_n_k, by_n, cells, models, over, statements)

@@ -14,10 +14,9 @@ import pandas as pd
 
 from harness.evaluation import arena, intervals
 
-OWN = ("best", "best_fast", "best_lower")
+BOARD = ["notion", "estimand"]
 HALVES = ("development", "test")
 TARGET_MEAN, TARGET_WORST = 1.15, 1.6
-MEAN_CHOICE, WORST_CHOICE = "published, least mean", "published, least worst"
 
 
 def is_own(estimator: str) -> bool:
@@ -43,8 +42,8 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any)
         One row per notion, estimand, half (development, test) and estimator:
 
         role
-            "own", or for comparison the published estimator with the smallest mean (or smallest
-            worst) regret of that half. It is chosen after the fact, and so hard to beat.
+            "own", or "published" for the published estimator with the smallest mean regret on the
+            development half. Own estimators come first, in alphabetical order.
         regret, low, high, worst, worst_at, share, rank
             As in `arena.leaderboard`.
         meets_mean, meets_worst
@@ -52,31 +51,25 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any)
 
         Own estimators that were not run or give only bounds have no row.
     """
+    is_development = settings["family"].isin(development)
+    parts = {"development": settings[is_development], "test": settings[~is_development]}
+    boards = {half: arena.leaderboard(part, **bootstrap) for half, part in parts.items()}
+    ranked = boards["development"].dropna(subset="rank")
+    ranked = ranked[ranked["estimator"].map(arena.is_published).astype(bool)]
+    rival = ranked.drop_duplicates(BOARD).set_index(BOARD)["estimator"].to_dict()
     chosen: list[pd.DataFrame] = []
-    for half in HALVES:
-        part = settings[settings["family"].isin(development).to_numpy() == (half == "development")]
-        board = arena.leaderboard(part, **bootstrap)
-        for _, rows in board.groupby(["notion", "estimand"], sort=False):
-            mine = rows[rows["estimator"].map(is_own).astype(bool)]
-            mine = mine.sort_values(
-                "estimator", key=lambda names: names.map(OWN.index), kind="stable"
-            )
-            published = rows["estimator"].map(arena.is_published).astype(bool)
-            ranked = rows[published & rows["rank"].notna()]
-            chosen += [
-                table.assign(half=half, role=role)
-                for role, table in (
-                    ("own", mine),
-                    (MEAN_CHOICE, ranked.nsmallest(1, "regret")),
-                    (WORST_CHOICE, ranked.nsmallest(1, "worst")),
-                )
-            ]
+    for half, board in boards.items():
+        for key, rows in board.groupby(BOARD, sort=False):
+            own = rows[rows["estimator"].map(is_own).astype(bool)].sort_values("estimator")
+            published = rows[rows["estimator"].eq(rival.get(key))]
+            chosen += [own.assign(half=half, role="own")]
+            chosen += [published.assign(half=half, role="published")]
     columns = [
-        "notion", "estimand", "half", "estimator", "role", "regret", "low", "high", "worst",
-        "worst_at", "share", "rank",
+        *BOARD, "half", "estimator", "role", "regret", "low", "high", "worst", "worst_at", "share",
+        "rank",
     ]  # fmt: skip
-    parts = [table for table in chosen if len(table)]
-    whole = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    rows_of = [table for table in chosen if len(table)]
+    whole = pd.concat(rows_of, ignore_index=True) if rows_of else pd.DataFrame()
     whole = whole.reindex(columns=columns)
     return whole.assign(
         meets_mean=whole["regret"].le(TARGET_MEAN), meets_worst=whole["worst"].le(TARGET_WORST)

@@ -13,18 +13,17 @@ from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from harness.common.names import AXIS_NAMES, NOTIONS
 from harness.evaluation import arena
-from harness.evaluation.comparison import RATE
 from harness.figures.style import COLOURS, GREY, grid_shape, series_style, subplots
 
+LEAST = 1e-6  # smallest RMSE in a mean of logarithms
 BEST = 6  # number of estimators in the figure of a user's problem
-SIGNS = {"wins": "+", "loses": "\u2212"}
 
 
 def figure(cells: pd.DataFrame, board: pd.DataFrame, own: str) -> Figure:
     """Draw the regret of estimator `own` by family, notion, k and n, and against CPU time.
 
-    `cells` is the result of `comparison.groups`, `board` that of `arena.leaderboard`. k is the
-    number of classes. A + marks groups where the estimator wins, a − those where it loses.
+    `cells` is the result of `comparison.groups` by family, n and k, `board` that of
+    `arena.leaderboard`. k is the number of classes.
     """
     present = set(cells["estimand"])
     shown = [e for e in dict.fromkeys((*arena.MAIN, *cells["estimand"])) if e in present][:2]
@@ -47,10 +46,8 @@ def figure(cells: pd.DataFrame, board: pd.DataFrame, own: str) -> Figure:
     bar.set_label("RMSE / RMSE of the best published estimator")
     drawing.set_label(
         f"Left: the regret of {own}, its RMSE divided by the RMSE of the best published estimator "
-        "of each setting, as a geometric mean over the problems of a family at one n and k. A + "
-        f"means that {own} is more accurate than all published estimators, a \u2212 that it is "
-        f"less accurate than at least one (false discovery rate {RATE:.0%}). Right: mean regret "
-        "against the CPU time of an estimate, over the same settings."
+        "of each setting, as a geometric mean over the problems of a family at one n and k. Right: "
+        "mean regret against the CPU time of an estimate, over the same settings."
     )
     return drawing
 
@@ -68,7 +65,6 @@ def _draw_heat(
     for row in part.itertuples(index=False):
         i, j = families.index(row.family), columns.index((row.notion, row.k, row.n))
         values[i, j] = math.log2(row.regret)
-        ax.text(j, i, SIGNS.get(row.verdict, ""), ha="center", va="center", fontsize=7)
     image = ax.imshow(values, cmap=colours, vmin=-2, vmax=2, aspect="auto")
     ax.grid(False)
     ax.set_yticks(range(len(families)), families)
@@ -93,8 +89,9 @@ def _draw_cost(ax: Any, board: pd.DataFrame, own: str) -> None:
     if not len(board):
         ax.set_axis_off()
         return
-    rows = board[board["estimator"].eq(own)].sort_values("settings", ascending=False)
-    notion = rows["notion"].iloc[0]
+    mine = board["estimator"].eq(own)
+    rows = board[mine] if mine.any() else board  # a bound is not on the leaderboard
+    notion = rows.sort_values("settings", ascending=False)["notion"].iloc[0]
     part = board[board["notion"].eq(notion) & board["cpu_seconds"].gt(0)]
     others = part[part["estimator"].ne(own) & part["estimator"].map(arena.is_published)]
     ax.plot(others["cpu_seconds"], others["regret"], "o", color=GREY, markersize=3)
@@ -123,8 +120,8 @@ def _draw_cost(ax: Any, board: pd.DataFrame, own: str) -> None:
 def problem_figure(judged: pd.DataFrame, name: str) -> Figure:
     """Draw the RMSE against n on one problem, with one panel per notion and estimand.
 
-    The estimators are the six with the smallest mean regret and `binned15`. `judged` holds rows of
-    `arena.settings` for the problem `name`.
+    The estimators are the six with the smallest mean log RMSE and `binned15`. `judged` holds rows
+    of `arena.settings` for the problem `name`.
     """
     panels = list(judged.groupby(["notion", "estimand"], sort=True))
     rows, columns = grid_shape(len(panels), 2)
@@ -132,7 +129,7 @@ def problem_figure(judged: pd.DataFrame, name: str) -> Figure:
     for ax in axes.flat[len(panels) :]:
         ax.set_axis_off()
     for ax, ((notion, estimand), part) in zip(axes.flat, panels):
-        logs = np.log(part.set_index("estimator")["regret"])
+        logs = np.log(part.set_index("estimator")["rmse"].clip(lower=LEAST))
         order = list(logs.groupby("estimator").mean().sort_values().index)
         baseline = ["binned15"] if "binned15" in order[BEST:] else []
         for i, estimator in enumerate(order[:BEST] + baseline):
@@ -148,7 +145,7 @@ def problem_figure(judged: pd.DataFrame, name: str) -> Figure:
         ax.set_title(f"{NOTIONS[notion]}, {AXIS_NAMES.get(estimand, estimand)}")
         ax.legend(fontsize=6)
     drawing.set_label(
-        f"RMSE on {name} of the {BEST} estimators with the smallest mean regret and of binned15. "
+        f"RMSE on {name} of the {BEST} estimators with the smallest mean log RMSE and of binned15. "
         "Bars: 2 Monte Carlo standard errors."
     )
     return drawing

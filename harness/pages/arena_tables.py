@@ -22,7 +22,6 @@ from harness.common.wording import (
 from harness.evaluation import arena, arena_memory, arena_own, intervals
 from harness.evaluation.arena_content import APART, RESAMPLES, Content, near
 from harness.pages.sources import describe_problem
-from harness.pages.templating import join_equations
 
 Row = Mapping[str, Any]
 Families = Mapping[str, Sequence[str]]
@@ -81,9 +80,8 @@ def leaderboard_row(row: Row) -> list[str]:
 
 
 def worst_regret(row: Row) -> str:
-    """Format the worst regret in a row of `arena.leaderboard`, with its interval and its group."""
-    regret = format_interval(row["worst"], row["worst_low"], row["worst_high"])
-    return f"{regret} at {join_equations(row['worst_at'])}"
+    """Format the worst regret in a row of `arena.leaderboard`, and its family."""
+    return f"{format_factor(row['worst'])} at {row['worst_at']}"
 
 
 def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
@@ -97,8 +95,7 @@ def boards(content: Content, measured: pd.DataFrame) -> list[dict[str, Any]]:
         rows = [
             {
                 "cells": leaderboard_row(row), "anchor": arena.is_anchor(row["estimator"]),
-                "split": format_factor(row["regret_split"]),
-                "worse": WORSE.get(str(verdicts.get(row["estimator"])), DASH),
+                    "worse": WORSE.get(str(verdicts.get(row["estimator"])), DASH),
                 "width": format_number(row["width"], 2), "memory": memory,
             }
             for row, memory in zip(part.to_dict("records"), peaks.to_numpy().tolist())

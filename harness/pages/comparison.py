@@ -22,28 +22,29 @@ from harness.common.wording import (
 )
 from harness.common.writing import whole_file, without_formulas
 from harness.evaluation import arena
-from harness.evaluation.comparison import RATE, geometric_mean
+from harness.evaluation.arena.statements import RATE
+from harness.evaluation.comparison import OWN, geometric_mean
 from harness.evaluation.latex import latex
 from harness.figures import figure_files
 from harness.pages.templating import environment, inline
 
 RULES_OF_GROUPS = (
     "A setting is one problem under one notion, at one n, for one estimand. Regret is the RMSE of "
-    "an estimator divided by the RMSE of the best published estimator in the setting. Each RMSE is "
-    "taken as at least a tenth of the sampling error of a mean: 0.1 / sqrt(n), and 0.1 / n for "
-    "squared quantities. The smallest of many noisy RMSEs is too small by chance, so regret is "
-    "biased upwards.",
-    "An estimator wins a group (family, n, k) if it is more accurate than every published "
-    "estimator there; the p-value is the largest of the one-sided p-values. It loses if it is less "
-    "accurate than at least one; the p-value is the smallest p-value times their number. The "
-    "p-values test the log ratio of the RMSEs, with the jackknife over common replications. "
-    "Verdicts on groups, and verdicts on families, have a false discovery rate of 5 % (Benjamini "
-    "and Hochberg). They hold for the arena's problems: replications are random, problems are not.",
+    "an estimator divided by the RMSE of the best published estimator in the setting, which is "
+    "chosen on the other half of the replications. Each RMSE is taken as at least a tenth of the "
+    "sampling error of a mean: 0.1 / sqrt(n), and 0.1 / n for squared quantities. Settings whose "
+    "truth is 0 have no regret and do not enter the verdicts.",
+    "At each n, the published rival is the estimator with the smallest mean regret on the "
+    "development families. Verdicts are about the other families, as long as there are any. The "
+    "log ratio of the RMSEs is averaged over the settings of a family. A t test over families asks "
+    "whether its mean is 0. The error rate of all verdicts together is 5 % (Holm). With fewer than "
+    "five families there is no verdict. Numbers on single families are descriptions, not tests.",
     arena.RULE,
 )
 RULES_OF_A_PROBLEM = (
-    "Regret is the RMSE of an estimator divided by the smallest RMSE of a published estimator. "
-    "Each RMSE is taken as at least a tenth of the sampling error of a mean.",
+    "Regret is the RMSE of an estimator divided by the RMSE of the best published estimator, which "
+    "is chosen on the other half of the replications. Each RMSE is taken as at least a tenth of "
+    "the sampling error of a mean. Where the truth is 0, there is no regret.",
     "An estimator may be the best (*) unless another one is significantly more accurate. The test "
     "compares the log ratio of the RMSEs with its jackknife error over replications, at the 5 % "
     "level with Bonferroni's correction for the number of other estimators.",
@@ -53,32 +54,53 @@ MOST_EXTREMES = 6
 MOST_ROWS = 12  # rows of the table on a user's problem
 
 
-def headlines(overall: pd.DataFrame, board: pd.DataFrame, own: str) -> list[str]:
-    """Return the verdict on an estimator, one sentence for each notion and estimand.
+def headlines(statements: pd.DataFrame, board: pd.DataFrame, own: str) -> list[str]:
+    """Return the verdicts on an estimator, one sentence for each notion and estimand.
 
-    `overall` is the result of `comparison.groups` with one group, `board` that of
-    `arena.leaderboard`.
+    `statements` is the result of `comparison.statements`, `board` that of `arena.leaderboard`.
     """
     texts = []
-    for row in overall[overall["rivals"].gt(0)].itertuples(index=False):
-        mine = board["estimator"].eq(own) & board["notion"].eq(row.notion)
-        ranks = board[board["notion"].eq(row.notion) & board["estimand"].eq(row.estimand)]
-        rank = board.loc[mine & board["estimand"].eq(row.estimand), "rank"].iloc[0]
-        times = f"{format_factor(row.ratio)} times (95 %: {_range(row)})"
-        rival, them = row.rival, f"the {row.rivals} published estimators"
-        verdict = {
-            "wins": f"is more accurate than {them}. Its RMSE is {times} that of the best of them, "
-            f"{rival}",
-            "loses": f"is less accurate than {rival}, the best of {them}. Its RMSE is {times} that "
-            f"of {rival}",
-            "undecided": f"is neither better nor worse than {rival}, the best of {them}, as far as "
-            f"these samples show. Its RMSE is {times} that of {rival}",
-        }[row.verdict]
-        place = "" if math.isnan(rank) else f", and its rank is {rank:.0f} of {_ranked(ranks)}"
+    for (notion, estimand), part in statements.groupby(["notion", "estimand"], sort=True):
+        ranks = board[board["notion"].eq(notion) & board["estimand"].eq(estimand)]
+        rank = ranks.loc[ranks["estimator"].eq(own), "rank"]
+        known = len(rank) and math.isfinite(rank.iloc[0])
+        place = f" Its rank is {rank.iloc[0]:.0f} of {_ranked(ranks)}." if known else ""
+        verdicts = " ".join(_verdict(row) for row in part.itertuples(index=False))
         texts.append(
-            f"{NOTIONS[row.notion].capitalize()} {axis_name(row.estimand)}: {own} {verdict}{place}."
+            f"{NOTIONS[str(notion)].capitalize()} {axis_name(str(estimand))}: {own} {verdicts}"
+            f"{place}"
         )
     return texts
+
+
+def _verdict(row: Any) -> str:
+    """Return the verdict of one statement as a sentence without its first subject."""
+    rival = describe_rivals(row)
+    times = f"Its RMSE is {format_factor(row.ratio)} times (95 %: {_range(row)}) that of {rival}"
+    families = _count_families(row.families)
+    if row.about == "these families":
+        return f"was compared on {families} only, too few for a verdict. {times}."
+    verdict = {
+        "better": f"is more accurate than {rival}.",
+        "worse": f"is less accurate than {rival}.",
+        "undecided": f"is neither better nor worse than {rival}, as far as these samples show.",
+    }[row.verdict]
+    return f"{verdict} {times}, over {families}."
+
+
+def describe_rivals(row: Any) -> str:
+    """Name the opponent of a row of `comparison.statements`, with its n if it differs by n."""
+    if row.opponent == OWN:
+        return OWN
+    names = [row.rivals[n] for n in sorted(row.rivals)]
+    if len(set(names)) == 1:
+        return f"{names[0]}, the best published estimator"
+    by_n = ", ".join(f"{row.rivals[n]} at n = {n:,}" for n in sorted(row.rivals))
+    return f"the best published estimators ({by_n})"
+
+
+def _count_families(count: int) -> str:
+    return f"{count:,} {'family' if count == 1 else 'families'}"
 
 
 def _ranked(board: pd.DataFrame) -> int:
@@ -118,31 +140,41 @@ def describe_left_out(absent: Mapping[str, str]) -> list[str]:
     return [f"{', '.join(names)}: {reason}." for reason, names in problems.items()]
 
 
-def sentences(settings: pd.DataFrame, cells: pd.DataFrame, own: str, reps: int) -> list[str]:
+def sentences(
+    settings: pd.DataFrame, statements: pd.DataFrame, families: pd.DataFrame, own: str, reps: int
+) -> list[str]:
     """Summarise an estimator's results in the arena, in one sentence per notion and estimand.
 
-    `own` is the id of the estimator, and `reps` the number of replications. `settings` is the
-    result of `arena.settings`, `cells` that of `comparison.groups`.
+    Parameters
+    ----------
+    settings, statements : DataFrame
+        Results of `arena.settings` and `comparison.statements`.
+    families : DataFrame
+        The result of `comparison.groups` by family.
+    own, reps : str, int
+        Id of the estimator, and number of replications.
     """
     texts = []
     settings = settings[settings["estimator"].eq(own) & settings["regret"].notna()]
-    for (notion, estimand), part in cells.groupby(["notion", "estimand"], sort=True):
+    for (notion, estimand), part in families.groupby(["notion", "estimand"], sort=True):
         mine = settings[settings["notion"].eq(notion) & settings["estimand"].eq(estimand)]
-        verdicts = part["verdict"].value_counts()
         worst = part.loc[part["regret"].idxmax()]
         regret = math.exp(np.log(part["regret"]).mean())
+        of_board = statements["notion"].eq(notion) & statements["estimand"].eq(estimand)
+        ratios = [
+            f"{format_factor(row.ratio)} times (95 %: {_range(row)}) that of {describe_rivals(row)}"
+            for row in statements[of_board].itertuples(index=False)
+        ]
+        compared = f" Its RMSE is {', and '.join(ratios)}." if ratios else ""
         texts.append(
-            f"For the {NOTIONS[notion]} {axis_name(estimand)} on "
+            f"For the {NOTIONS[str(notion)]} {axis_name(str(estimand))} on "
             f"{format_count(mine['problem'].nunique(), 'problem')} of calharness's arena "
             f"(n = {join_numbers(sorted(mine['n'].unique()))}; {reps} replications), the RMSE of "
-            f"{own} is {format_factor(regret)} times that of the best of "
-            f"{int(part['rivals'].max())} published estimators in each setting, as a geometric "
-            f"mean. The worst factor is {format_factor(worst['regret'])} ({worst['family']}, "
-            f"n = {worst['n']:,}, k = {worst['k']}). {own} is more accurate than all published "
-            f"estimators in {verdicts.get('wins', 0)} and less accurate than at least one in "
-            f"{verdicts.get('loses', 0)} of {len(part)} groups (family, n, k), with a false "
-            f"discovery rate of {RATE:.0%}. An estimate takes "
-            f"{format_seconds(geometric_mean(mine['cpu_seconds']))} of CPU time."
+            f"{own} is {format_factor(regret)} times that of the best published estimator of each "
+            "setting, as a geometric mean over "
+            f"{_count_families(len(part))}. The worst family is "
+            f"{worst['family']}, with a factor of {format_factor(worst['regret'])}.{compared} An "
+            f"estimate takes {format_seconds(geometric_mean(mine['cpu_seconds']))} of CPU time."
         )
     return texts
 
@@ -169,35 +201,29 @@ def problem_sentences(judged: pd.DataFrame, name: str, reps: int) -> list[str]:
     return texts
 
 
-def family_table(families: pd.DataFrame, cells: pd.DataFrame, own: str) -> pd.DataFrame:
+def family_table(families: pd.DataFrame, own: str) -> pd.DataFrame:
     """Return a table of texts with one row per notion, estimand and family.
 
-    Both `families` and `cells` are results of `comparison.groups`. In `families`, a group is a
-    family. In `cells`, it is a combination of family, n and number of classes k.
+    `families` is the result of `comparison.groups` by family.
     """
-    by = ["notion", "estimand", "family"]
-    verdicts = cells.groupby(by)["verdict"]
-    rows = []
-    for row in families.itertuples(index=False):
-        counts = verdicts.get_group((row.notion, row.estimand, row.family)).value_counts()
-        known = row.rival is not None and math.isfinite(row.ratio)
-        wins, loses = (counts.get(verdict, 0) for verdict in ("wins", "loses"))
-        rows.append(
-            {
-                "notion": NOTIONS[row.notion], "estimand": row.estimand, "family": row.family,
-                "mean regret": format_factor(row.regret), "verdict": row.verdict,
-                "best published": row.rival if known else DASH,
-                "RMSE ratio to it (95 %)":
-                    f"{format_factor(row.ratio)} ({_range(row)})" if known else DASH,
-                "groups won, lost": f"{wins}, {loses} of {counts.sum()}",
-                "CPU time": format_seconds(row.cpu_seconds),
-                "CPU time of best published":
-                    format_seconds(row.rival_cpu_seconds) if known else DASH,
-            }
-        )  # fmt: skip
-    table = pd.DataFrame(rows).set_index(by)
-    table.columns.name = f"{own} against the published estimators of the arena, by family"
+    rows = [
+        {
+            "notion": NOTIONS[row.notion], "estimand": row.estimand, "family": row.family,
+            "mean regret": format_factor(row.regret),
+            "RMSE ratio to best": _ratio(row.ratio_best),
+            "RMSE ratio to best published": _ratio(row.ratio_published),
+            "best published": row.rival or DASH, "settings": f"{row.settings:,}",
+            "CPU time": format_seconds(row.cpu_seconds),
+        }
+        for row in families.itertuples(index=False)
+    ]  # fmt: skip
+    table = pd.DataFrame(rows).set_index(["notion", "estimand", "family"])
+    table.columns.name = f"{own} in each family of the arena"
     return table
+
+
+def _ratio(value: float) -> str:
+    return format_factor(value) if math.isfinite(value) else DASH
 
 
 def problem_table(judged: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -211,7 +237,7 @@ def problem_table(judged: pd.DataFrame, name: str) -> pd.DataFrame:
             "notion": NOTIONS[notion], "estimand": estimand, "n": f"{n:,}", "rank": str(rank),
             "estimator": f"{row.estimator}{' *' if row.may_be_best else ''}",
             "bias": f"{row.bias:+.2g}", "RMSE": f"{row.rmse:.2g}",
-            "regret": format_factor(row.regret), "time": format_seconds(row.cpu_seconds),
+            "regret": _ratio(row.regret), "time": format_seconds(row.cpu_seconds),
         }
         for (notion, estimand, n), part in groups
         for rank, row in enumerate(part.head(MOST_ROWS).itertuples(index=False), 1)
@@ -221,17 +247,18 @@ def problem_table(judged: pd.DataFrame, name: str) -> pd.DataFrame:
     return table
 
 
-def extremes(cells: pd.DataFrame, verdict: str) -> list[str]:
-    """Describe the clearest wins, or losses, of an estimator, one text per group.
+def extremes(families: pd.DataFrame, best: bool) -> list[str]:
+    """Describe the families in which an estimator does best, or worst, against the published ones.
 
-    `verdict` is "wins" or "loses".
+    `families` is the result of `comparison.groups` by family. Ratios on the wrong side of 1 are
+    left out.
     """
-    rows = cells[cells["verdict"].eq(verdict)].sort_values("ratio", ascending=verdict == "wins")
+    ratio = families["ratio_published"]
+    rows = families[ratio.lt(1.0) if best else ratio.gt(1.0)]
+    rows = rows.sort_values("ratio_published", ascending=best)
     return [
-        f"{row.family}, k = {row.k}, n = {row.n:,}, {NOTIONS[row.notion]} "
-        f"{axis_name(row.estimand)}: {format_factor(row.ratio)} times the RMSE of {row.rival} "
-        f"({_range(row)}); CPU time {format_seconds(row.cpu_seconds)} against "
-        f"{format_seconds(row.rival_cpu_seconds)}"
+        f"{row.family}, {NOTIONS[row.notion]} {axis_name(row.estimand)}: "
+        f"{format_factor(row.ratio_published)} times the RMSE of {row.rival}"
         for row in rows.head(MOST_EXTREMES).itertuples(index=False)
     ]
 

@@ -34,7 +34,7 @@ ABOUT = {
 }
 FIELDS = (  # entries of a row, in the order that the page's script expects
     "estimator", "rank", "rank_low", "rank_high", "regret", "low", "high", "rmse", "bias", "over",
-    "cpu_seconds", "settings", "share", "coverage", "worst", "worst_low", "worst_high", "worst_at",
+    "cpu_seconds", "settings", "share", "coverage", "worst", "worst_at",
     "frontier", "undefined", "failed", "skipped",
 )  # fmt: skip
 CHART_FIELDS = ("rank", "regret", "low", "high", "cpu_seconds", "bias", "settings", "frontier")
@@ -80,7 +80,7 @@ def matrices(results: ArenaResults) -> Iterator[dict[str, Any]]:
     """
     coarse = results.settings[results.settings["estimand"].isin(arena.MAIN)]
     coarse = coarse.assign(k=arena_content.near(coarse["k"]))
-    chosen = arena.choices(coarse, ("n", "k"), resamples=arena_data.RESAMPLES)
+    chosen = arena.choices(coarse, ("n", "k"))
     boards = filtered_by(results.boards, "n", "k")
     for notion in results.notions:
         for estimand in arena.MAIN:

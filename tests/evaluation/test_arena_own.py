@@ -25,9 +25,9 @@ def records():
             *rows("best", [0.42, 0.18], **SQUARES),
             *rows("a", [0.4, 0.2]),
             *rows("b", [0.5, 0.1]),
-            *rows("best", [0.4, 0.4], "q", truth=0.0),
-            *rows("a", [0.2, 0.2], "q", truth=0.0),
-            *rows("b", [0.1, 0.1], "q", truth=0.0),
+            *rows("best", [0.5, 0.5], "q", truth=0.1),
+            *rows("a", [0.3, 0.3], "q", truth=0.1),
+            *rows("b", [0.2, 0.2], "q", truth=0.1),
             *rows("oracle", [0.3, 0.3]),
         ]
     )
@@ -43,17 +43,15 @@ def test_each_half_by_hand():
         "development": True,
         "test": False,
     }
-    chosen = table[table["role"].eq(arena_own.MEAN_CHOICE)].set_index("half")["estimator"]
-    assert chosen.to_dict() == {"development": "a", "test": "b"}
+    published = table[table["role"].eq("published")].set_index("half")
+    assert published["estimator"].to_dict() == {"development": "a", "test": "a"}
+    assert np.allclose(published["regret"], [1.0, 2.0])
 
 
 def test_a_half_without_own_estimators_has_the_published_alone():
     frame = records()
     table = arena.settings(frame[~frame["estimator"].eq("best")], FAMILIES, CLASSES)
-    assert set(arena_own.halves(table, ["power"], resamples=0)["role"]) == {
-        arena_own.MEAN_CHOICE,
-        arena_own.WORST_CHOICE,
-    }
+    assert set(arena_own.halves(table, ["power"], resamples=0)["role"]) == {"published"}
     assert not len(arena_own.halves(table[:0], ["power"], resamples=0))
 
 

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.errors import BadInputError
-from harness.evaluation.arena.resampling import Block, build_block, group_means, nanmean, quantiles
-from harness.evaluation.arena.rules import LEAST_SHARE, SETTING, is_anchor
+from harness.evaluation.arena.resampling import family_means, rank_intervals, t_interval
+from harness.evaluation.arena.rules import LEAST_SHARE, SETTING, is_anchor, is_bound
 
-GROUP = ["family", "n", "k"]
+FILTERS = ("family", "n", "k")
 COLUMNS = [
-    "settings", "share", "regret", "low", "high", "regret_split", "worst", "worst_low",
-    "worst_high", "worst_at", "worst_setting", "rank", "rank_low", "rank_high", "rmse", "bias",
-    "over", "coverage", "width", "cpu_seconds", "reps", "undefined", "failed", "skipped",
+    "settings", "share", "families", "regret", "low", "high", "worst", "worst_at", "worst_setting",
+    "rank", "rank_low", "rank_high", "rmse", "rmse_calibrated", "bias", "over", "coverage", "width",
+    "cpu_seconds", "reps", "undefined", "failed", "skipped",
 ]  # fmt: skip
 
 
@@ -34,37 +33,39 @@ def leaderboard(
     Parameters
     ----------
     settings : DataFrame
-        The result of `arena.settings`, or some of its rows.
+        The result of `arena.settings`, or some of its rows. Estimators of bounds are left out.
     by : str or sequence of str
         Columns among family, n and k. Each combination of their values has its own leaderboard.
-    resamples, seed, level : int, int, float
-        Number of bootstrap resamples, seed of the bootstrap, and level of the intervals.
+    resamples, seed : int
+        Number of resamples of families for the intervals of the ranks, and seed of the bootstrap.
+    level : float
+        Level of all intervals.
 
     Returns
     -------
     DataFrame
-        One row per notion, estimand, value of `by` and estimator, sorted by rank. A group below is
-        a (family, n, k), where k is the number of classes. Columns with _low and _high, or low and
-        high, are the ends of an interval.
+        One row per notion, estimand, value of `by` and estimator, sorted by rank. Means are first
+        over the settings of a family, then over families. Only settings whose truth is above 0
+        enter them, except for `rmse_calibrated`.
 
-        settings, share
+        settings, share, families
             Number of settings in which the estimator is applicable, absolute and as a share of all
-            settings.
+            settings, and number of their families.
         regret, low, high
-            Geometric mean of the regret, first over the problems of a group, then over the groups.
-        regret_split
-            The same mean of the column regret_split of `arena.settings`.
-        worst, worst_low, worst_high, worst_at
-            Largest mean regret of a group, and the name of this group.
-        worst_setting
-            Largest regret in a single setting.
+            Geometric mean of the regret, and its t interval over families (NaN for one family).
+        worst, worst_at, worst_setting
+            Largest mean regret of a family, the name of this family, and the largest regret in a
+            single setting.
         rank, rank_low, rank_high
-            Rank by mean regret. NaN for estimators that are applicable in less than 80 % of the
-            settings, and for anchors (oracles and scores that are shown only for comparison).
+            Rank by mean regret, with its interval from a bootstrap of families. NaN for estimators
+            that are applicable in less than 80 % of the settings, and for anchors (oracles and
+            scores that are shown only for comparison).
         rmse, cpu_seconds
             Geometric means of these columns of `settings`.
+        rmse_calibrated
+            Root mean square of the RMSE over the settings whose truth is 0.
         bias, over, coverage, width
-            Arithmetic means of these columns of `settings`.
+            Arithmetic means over settings of these columns of `settings`.
         reps, undefined, failed, skipped
             Sums of these columns of `settings`: numbers of cells.
     """
@@ -79,134 +80,58 @@ def leaderboards(
     seed: int = 0,
     level: float = 0.95,
 ) -> list[pd.DataFrame]:
-    """Return the result of `leaderboard` for each `by` in `filters`, from one bootstrap."""
+    """Return the result of `leaderboard` for each `by` in `filters`."""
+    bounds = [name for name in settings["estimator"].unique() if is_bound(name)]
+    points = settings[~settings["estimator"].isin(bounds)]
+    boards = []
     for by in filters:
-        if not set(by) <= set(GROUP):
+        if not set(by) <= set(FILTERS):
             raise BadInputError(
                 f"by is {by}; allowed are family, n and k. Notions and estimands always have "
                 "leaderboards of their own."
             )
-    tables: list[list[pd.DataFrame]] = [[] for _ in filters]
-    for (notion, estimand), part in settings.groupby(["notion", "estimand"], sort=True):
-        ranked = part[part["regret"].notna()]
-        if ranked.empty:
-            continue
-        block = build_block(ranked)
-        if (block.best < 0).any() or (block.lead < 0).any():
-            raise BadInputError(
-                "settings lack the row of the estimator that is best in one of them; pass the rows "
-                "of all estimators. To show fewer estimators, drop rows of the leaderboard."
-            )
-        means = group_means(block, resamples, seed)
-        positions = pd.DataFrame(block.groups, columns=GROUP)
-        for by, boards in zip(filters, tables):
-            averages, sizes = _averages(part, list(by))
-            for key, members in positions.groupby(list(by)) if by else [((), positions)]:
-                of_board = averages.loc[key] if by else averages
-                table = _summary(block, means[members.index], members, of_board, sizes[key], level)
-                boards.append(table.assign(notion=notion, estimand=estimand, **dict(zip(by, key))))
-    return [_sort(boards, by) for boards, by in zip(tables, filters)]
+        keys = ["notion", "estimand", *by]
+        tables = [
+            _board(part, resamples, seed, level).assign(**dict(zip(keys, key)))
+            for key, part in points.groupby(keys, sort=True)
+            if part["regret"].notna().any()
+        ]
+        columns = [*keys, "estimator", *COLUMNS]
+        whole = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
+        order = [*keys, "rank", "regret"]
+        boards.append(whole.sort_values(order, kind="stable", ignore_index=True)[columns])
+    return boards
 
 
-def _sort(tables: list[pd.DataFrame], by: Sequence[str]) -> pd.DataFrame:
-    """Join leaderboards, and sort their rows by notion, estimand, `by` and rank."""
-    first = ["notion", "estimand", *by]
-    if not tables:
-        return pd.DataFrame(columns=[*first, "estimator", *COLUMNS])
-    whole = pd.concat(tables, ignore_index=True)
-    whole = whole.sort_values([*first, "rank", "regret"], kind="stable", ignore_index=True)
-    return whole[[*first, "estimator", *COLUMNS]]
-
-
-def _averages(part: pd.DataFrame, by: list[str]) -> tuple[pd.DataFrame, dict[Any, int]]:
-    """Average rows of `arena.settings` by the columns `by` and estimator, for all leaderboards.
-
-    Returns
-    -------
-    averages : DataFrame
-        Columns of `leaderboard` that are no means over groups of settings. The index is
-        (*by, estimator).
-    sizes : dict
-        {values of `by`: number of settings in which some estimator has a regret}.
-    """
+def _board(part: pd.DataFrame, resamples: int, seed: int, level: float) -> pd.DataFrame:
+    """Return one leaderboard: one row per estimator with a regret, in alphabetical order."""
     ranked = part[part["regret"].notna()]
-    logs = ranked.assign(
-        **{name: _log(ranked[name]) for name in ("regret_split", "rmse", "cpu_seconds")}
-    )
-    keys = [*by, "estimator"]
-    groups = logs.groupby(keys)
-    averages = groups[["rmse", "cpu_seconds", "bias", "over", "coverage", "width"]].mean()
-    within = [name for name in GROUP if name not in by]
-    split = logs.groupby([*keys, *within])["regret_split"].mean().groupby(keys).mean()
-    averages = averages.assign(
-        rmse=np.exp(averages["rmse"]),
-        cpu_seconds=np.exp(averages["cpu_seconds"]),
-        settings=groups.size(),
-        regret_split=np.exp(split),
-        worst_setting=groups["regret"].max(),
-    )
-    counts = part.groupby(keys)[["reps", "undefined", "failed", "skipped"]].sum()
-    different = ranked.drop_duplicates([*SETTING, *by])
-    sizes = dict(different.groupby(by).size()) if by else {}
-    sizes = {key if isinstance(key, tuple) else (key,): int(n) for key, n in sizes.items()}
-    return averages.join(counts), sizes or {(): len(different)}
-
-
-def _summary(
-    block: Block,
-    means: NDArray[np.float64],
-    groups: pd.DataFrame,
-    averages: pd.DataFrame,
-    settings: int,
-    level: float,
-) -> pd.DataFrame:
-    """Return one leaderboard.
-
-    Parameters
-    ----------
-    block : Block
-        Squared errors of the notion and estimand.
-    means : array (groups, resamples + 1, estimators)
-        Bootstrapped mean log regrets of the groups, as `group_means` returns them.
-    groups : DataFrame
-        The groups (family, n, k) of the leaderboard.
-    averages : DataFrame
-        Its rows of the result of `_averages`, by estimator.
-    settings : int
-        Number of its settings.
-    level : float
-        Level of the intervals.
-    """
-    names = [name for name in block.names if name in averages.index]
-    means = means[:, :, [block.names.index(name) for name in names]]
-
-    # Regret: the mean over the groups, and the worst group.
-    mean = nanmean(means)
-    filled = np.nan_to_num(means, nan=-np.inf)
-    worst = np.where(np.isnan(means).all(axis=0), np.nan, filled.max(axis=0))
-    worst_group = groups.iloc[filled[:, 0].argmax(axis=0)].itertuples(index=False)
-    (low, high), (worst_low, worst_high) = quantiles(mean, level), quantiles(worst, level)
-
-    # Ranks, in the sample and in each resample.
-    share = averages["settings"][names].to_numpy() / settings
-    can = (share >= LEAST_SHARE) & ~np.array([is_anchor(name) for name in names])
-    value = np.where(can, np.nan_to_num(mean, nan=np.inf), np.inf)
-    places = value.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable")
-    ranks = np.where(can, 1.0 + places, np.nan)
-    rank_low, rank_high = quantiles(ranks, level)
-
+    groups = ranked.groupby("estimator")
+    means = family_means(ranked)
+    names = means.columns
+    regret, low, high = (np.exp(values) for values in t_interval(means, level))
+    size = groups.size()
+    share = size / len(ranked.drop_duplicates(SETTING))
+    can = share.ge(LEAST_SHARE).to_numpy() & ~np.array([is_anchor(name) for name in names])
+    rank, rank_low, rank_high = rank_intervals(means.to_numpy(), can, resamples, seed, level)
+    counts = part.groupby("estimator")[["reps", "undefined", "failed", "skipped"]].sum()
     table = pd.DataFrame({
-        "estimator": names, "share": share, "regret": np.exp(mean[0]), "low": np.exp(low),
-        "high": np.exp(high), "worst": np.exp(worst[0]), "worst_low": np.exp(worst_low),
-        "worst_high": np.exp(worst_high),
-        "worst_at": [f"{family}, n = {n:,}, k = {k}" for family, n, k in worst_group],
-        "rank": ranks[0], "rank_low": np.floor(rank_low), "rank_high": np.ceil(rank_high),
-    })  # fmt: skip
-    return table.join(averages, on="estimator")
+        "settings": size, "share": share, "families": means.notna().sum(),
+        "regret": regret, "low": low, "high": high,
+        "worst": np.exp(means.max()), "worst_at": means.idxmax(),
+        "worst_setting": groups["regret"].max(),
+        "rank": rank, "rank_low": rank_low, "rank_high": rank_high,
+        **{name: np.exp(family_means(ranked, name).mean()) for name in ("rmse", "cpu_seconds")},
+        "rmse_calibrated": root_mean_square(part),
+        **{name: groups[name].mean() for name in ("bias", "over", "coverage", "width")},
+    }, index=names)  # fmt: skip
+    return table.join(counts).reset_index()
 
 
-def _log(values: pd.Series) -> Any:
-    return np.log(np.maximum(values.to_numpy(float), 1e-12))
+def root_mean_square(settings: pd.DataFrame) -> Any:
+    """Return the root mean square of the RMSE by estimator, over the settings whose truth is 0."""
+    squares = settings.loc[settings["calibrated"], "rmse"] ** 2
+    return np.sqrt(squares.groupby(settings["estimator"]).mean())
 
 
 def frontier(cost: Sequence[float], regret: Sequence[float]) -> list[int]:

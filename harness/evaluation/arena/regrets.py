@@ -17,7 +17,14 @@ from harness.evaluation.arena.record_arrays import (
     build_arrays,
 )
 from harness.evaluation.arena.resampling import nanmean
-from harness.evaluation.arena.rules import SETTING, floors, is_published, largest
+from harness.evaluation.arena.rules import (
+    BOUND_KINDS,
+    CALIBRATED,
+    SETTING,
+    floors,
+    is_published,
+    largest,
+)
 from harness.evaluation.summary import covers, with_texts
 from harness.records.schema import has_number
 
@@ -60,18 +67,14 @@ def settings(
             counts with a large error (see the text `arena.RULE`).
             Its Monte Carlo error (delta method) is the standard deviation of the squared errors
             divided by 2 rmse sqrt(reps).
+        calibrated
+            True where the truth is 0 (up to rounding).
         regret
-            Regret as defined in `harness.evaluation.arena`. NaN where the truth is unknown, where
-            the estimator is not applicable, and for bounds.
+            Cross-fitted regret as defined in `harness.evaluation.arena`. NaN where the truth is 0
+            or unknown, where the estimator is not applicable, for bounds, and in settings with
+            fewer than two replications.
         best
-            The best published estimator of the setting.
-        lead
-            An estimator that has all replications of the setting. An estimator with fewer ones is
-            compared with it on those that both have, and its RMSE is scaled accordingly.
-        regret_split
-            Regret against the estimator that is best on the other half of the replications.
-            `regret` is biased upwards, as it compares with the smallest of many noisy RMSEs.
-            `regret_split` is not, as choice and comparison share no replications.
+            The published estimator with the smallest RMSE over all replications of the setting.
         over, coverage, width
             Share of values above the truth; share of intervals and bounds that contain the truth
             (up to its error and rounding); mean width of the intervals.
@@ -93,13 +96,13 @@ def settings(
     Examples
     --------
     >>> import pandas as pd
-    >>> rows = [("a", 0, 0.2), ("a", 1, 0.4), ("b", 0, 0.3), ("b", 1, 0.5)]
+    >>> rows = [("a", 0, 0.2), ("a", 1, 0.4), ("b", 0, 0.5), ("b", 1, 0.5)]
     >>> cells = pd.DataFrame(rows, columns=["estimator", "rep", "value"])
     >>> cells = cells.assign(problem="p", notion="binary", n=100, estimand="l1", status="ok")
     >>> cells = cells.assign(truth=0.3, low=None, high=None, kind="point", cpu_seconds=0.0)
     >>> table = settings(cells, {"power": ["p"]}, {"p": 2})
     >>> table[["estimator", "bias", "rmse", "regret"]].round(3).values.tolist()
-    [['a', 0.0, 0.1, 1.0], ['b', 0.1, 0.141, 1.414]]
+    [['a', 0.0, 0.1, 1.0], ['b', 0.2, 0.2, 2.0]]
     """
     by = [*SETTING, "estimator"]
     frame = add_family_and_classes(add_estimands(records), families, classes)
@@ -115,9 +118,8 @@ def settings(
 
     # Properties of a setting or of an estimator.
     truth, truth_error = (_of_setting(frame, name, row, setting) for name in TRUTHS)
-    kind = frame.get("kind", pd.Series("", frame.index)).astype(object).where(numbered)
-    table["kind"] = kind.groupby(row).first().fillna("").to_numpy()
-    is_point = ~table["kind"].isin(("lower", "upper", "interval")).to_numpy()
+    table["kind"] = _kinds(frame, table, row, numbered)
+    is_point = ~table["kind"].isin(BOUND_KINDS).to_numpy()
     if published is None:
         published = [name for name in table["estimator"].unique() if is_published(name)]
     candidates = table["estimator"].isin(published).to_numpy() & is_point
@@ -136,14 +138,13 @@ def settings(
         table["rmse_se"] = _sd(squared) / (2.0 * table["rmse"] * root)
 
     # Regret.
+    table["calibrated"] = np.abs(truth) <= CALIBRATED
+    complete = _complete(squared, candidates, setting)
     least = floors(table)
-    regret, best, lead = _regret(squared, least, candidates, setting)
-    names = table["estimator"].to_numpy(object)
-    table["regret"] = np.where(is_point, regret, np.nan)
-    table["best"] = np.where(best >= 0, names[best], None)
-    table["lead"] = np.where(lead >= 0, names[lead], None)
-    split = _split_regret(squared, least, candidates, setting)
-    table["regret_split"] = np.where(is_point, split, np.nan)
+    best = _first(setting, _among(complete, _rmse(squared, least)))[setting]
+    table["best"] = np.where(complete[best], table["estimator"].to_numpy(object)[best], None)
+    regret = _cross_fitted(squared, least, complete, setting)
+    table["regret"] = np.where(is_point & ~table["calibrated"], regret, np.nan)
 
     # Shares, widths and costs.
     table["over"] = nanmean(np.where(np.isnan(answered), np.nan, answered > 0.0), axis=1)
@@ -162,9 +163,21 @@ def settings(
 
 TRUTHS = ("truth", "truth_error")
 COLUMNS = [
-    "reps", *COUNTED, "truth", "kind", "bias", "sd", "rmse", "rmse_se", "regret", "best", "lead",
-    "regret_split", "over", "coverage", "width", "power", "cpu_seconds", "values", "errors", "lost",
+    "reps", *COUNTED, "truth", "calibrated", "kind", "bias", "sd", "rmse", "rmse_se", "regret",
+    "best", "over", "coverage", "width", "power", "cpu_seconds", "values", "errors", "lost",
 ]  # fmt: skip
+
+
+def _kinds(frame: pd.DataFrame, table: pd.DataFrame, row: Ints, numbered: Mask) -> Any:
+    """Return the kind of the estimates of each row, "" if the estimator never gave a number.
+
+    A row without a number has the kind that its estimator has elsewhere, for the same estimand.
+    """
+    kind = frame.get("kind", pd.Series("", frame.index)).astype(object).where(numbered)
+    kinds = kind.groupby(row).first().fillna("").reset_index(drop=True)
+    by = [table["estimator"], table["notion"], table["estimand"]]
+    elsewhere = kinds.groupby(by).transform("max")
+    return kinds.where(kinds.ne(""), elsewhere).to_numpy()
 
 
 def _of_setting(frame: pd.DataFrame, name: str, row: Ints, setting: Ints) -> Floats:
@@ -227,63 +240,39 @@ def _among(candidates: Mask, values: Floats) -> Floats:
     return np.where(candidates & ~np.isnan(values), values, np.inf)
 
 
-def _comparable(
-    squared: Floats, least: Floats, candidates: Mask, setting: Ints
-) -> tuple[Floats, Ints]:
-    """Return the RMSE of each row, and the row of the lead of its setting.
+def _rmse(squared: Floats, least: Floats) -> Floats:
+    """Return the root mean of the squared errors of each row, and `least` where it is smaller."""
+    return np.maximum(np.sqrt(nanmean(squared, axis=1)), least)
 
-    A row stands for an estimator in a setting, and `squared` (rows, replications) holds its
-    squared errors. The lead is the published estimator (`candidates`) with the most replications.
-    If there are several, it is the one with the smallest RMSE. The RMSE of an estimator that lacks
-    replications is multiplied by
 
-        (RMSE of the lead over all replications) / (RMSE of the lead over the common replications)
+def _complete(squared: Floats, candidates: Mask, setting: Ints) -> Mask:
+    """Return the mask of the candidates that have all replications of their setting.
 
-    No RMSE is below `least`. Rows of settings without a lead have NaN and -1.
+    These are the replications that any candidate has. Only such rows enter a denominator.
     """
     have = ~np.isnan(squared)
-    reps, mse = have.sum(axis=1), nanmean(squared, axis=1)
-    lead = _first(setting, _among(candidates, mse), -np.where(candidates, reps, -1))
-    usable = (candidates[lead] & (reps[lead] > 0))[setting]
-    of_lead = squared[lead][setting]
-    on_all = np.maximum(np.sqrt(nanmean(of_lead, axis=1)), least)
-    on_same = nanmean(np.where(have, of_lead, np.nan), axis=1)
-    scaled = np.maximum(np.sqrt(mse), least) * on_all / np.maximum(np.sqrt(on_same), least)
-    rmse = np.where(usable, np.maximum(scaled, least), np.nan)
-    return rmse, np.where(usable, lead[setting], -1)
+    of_candidates = pd.DataFrame(have & candidates[:, None])
+    required = of_candidates.groupby(setting).transform("max").to_numpy(bool)
+    result: Mask = candidates & required.any(axis=1) & (have | ~required).all(axis=1)
+    return result
 
 
-def _regret(
-    squared: Floats, least: Floats, candidates: Mask, setting: Ints
-) -> tuple[Floats, Ints, Ints]:
-    """Return for each row its regret, the row of the best estimator and the row of the lead.
-
-    The best estimator is the published one (`candidates`) with the smallest RMSE in the setting.
-    The lead is the one by which `_comparable` scales RMSEs. The regret is NaN and the row of the
-    best estimator -1 in settings without a best estimator.
-    """
-    rmse, lead = _comparable(squared, least, candidates, setting)
-    errors = _among(candidates, rmse)
-    best = _first(setting, errors)[setting]
-    known = np.isfinite(errors[best])
-    with np.errstate(invalid="ignore"):
-        regret = np.where(known, rmse / errors[best], np.nan)
-    return regret, np.where(known, best, -1), lead
-
-
-def _split_regret(squared: Floats, least: Floats, candidates: Mask, setting: Ints) -> Floats:
+def _cross_fitted(squared: Floats, least: Floats, complete: Mask, setting: Ints) -> Floats:
     """Return the regret against the estimator that is best on the other half of the replications.
 
-    It is the geometric mean over both halves of RMSE / (RMSE of the estimator that is best on the
-    other half).
+    The halves are the replications with even and with odd index. The complete row with the smallest
+    RMSE on one half is chosen. A row's RMSE on the other half is divided by that of the chosen row,
+    over the replications that both have. The regret is the geometric mean of both directions, or
+    the only one for which there are replications.
     """
     even = np.arange(squared.shape[1]) % 2 == 0
-    halves = [np.where(mask, squared, np.nan) for mask in (even, ~even)]
-    rmses = [_comparable(half, least, candidates, setting)[0] for half in halves]
     logs = []
-    for here, other in (rmses, rmses[::-1]):
-        chosen = _first(setting, _among(candidates, other))[setting]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            logs.append(0.5 * np.log(here / here[chosen]))
-    result: Floats = np.exp(logs[0] + logs[1])
-    return result
+    for choosing, judging in ((even, ~even), (~even, even)):
+        errors = _among(complete, _rmse(squared[:, choosing], least))
+        chosen = _first(setting, errors)[setting]
+        mine, theirs = squared[:, judging], squared[chosen][:, judging]
+        theirs = np.where(np.isnan(mine), np.nan, theirs)
+        mine = np.where(np.isnan(theirs), np.nan, mine)
+        log = np.log(_rmse(mine, least) / _rmse(theirs, least))
+        logs.append(np.where(np.isfinite(errors[chosen]), log, np.nan))
+    return np.exp(nanmean(np.array(logs)))

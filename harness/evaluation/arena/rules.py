@@ -1,4 +1,4 @@
-"""Rules of the arena: the smallest error that counts, anchors, and families of problems."""
+"""Rules of the arena: smallest error that counts, kinds of estimators, families of problems."""
 
 from __future__ import annotations
 
@@ -20,13 +20,27 @@ OTHER = "other"  # family of the problems that `families` does not name
 ANCHORS = (
     "oracle", "monte_carlo_truth", "brier", "logloss", "accuracy", "auroc", "constant", "zero",
 )  # fmt: skip
+# Estimators whose values are bounds, at least in expectation. They are compared with each other.
+BOUNDS = (
+    "best_lower", "bv_window", "certified_", "gain_", "lip_bkt", "lower_preq", "nw_jensen",
+    "nw_kfold", "tv_", "upper_", "variational_",
+)  # fmt: skip
+BOUND_KINDS = ("lower", "upper", "interval")
+# Point estimators that nobody published under their name: another calibrator or number of bins, or
+# the double of another id (isotonic regression in-sample of corp, scaling-binning of debiased15).
+VARIANTS = (
+    "debiased50_interval", "lower_scaling_binning", "lower_scaling_binning_auto",
+    "tuned_variational", "tuned_variational_isotonic", "variational_isotonic_insample",
+)  # fmt: skip
+CALIBRATED = 1e-12  # a true value up to this is 0: quadrature leaves rounding errors
 RULE = (
     "A cell that failed, or in which the estimator is undefined, counts with the largest error "
     "that any published estimator made in the same replication. This error is at most the largest "
     "one that a value in the range of the estimand can have. The number of such cells is shown. An "
     "estimator is not applicable in a setting outside its declared limits. Such settings do not "
     "enter its mean. An estimator that is applicable in less than 80 % of the settings has no "
-    "rank. Bounds are not point estimates and have no regret. Oracles and other anchors have a "
+    "rank. Settings whose truth is 0 have no regret; their errors are shown separately. Bounds are "
+    "not point estimates and are compared with each other. Oracles and other anchors have a "
     "regret, but no rank."
 )
 
@@ -69,12 +83,32 @@ def is_anchor(estimator: str) -> bool:
     return estimator.startswith(ANCHORS)
 
 
-def is_published(estimator: str) -> bool:
-    """Return True if the estimator may be the best published one of a setting.
+def is_bound(estimator: str) -> bool:
+    """Return True for an estimator of bounds, which is not ranked among point estimators.
 
-    Anchors and our own estimators (`best*`) are not published estimators.
+    A recalibration map that is evaluated in-sample gives no bound.
+
+    Examples
+    --------
+    >>> is_bound("variational_isotonic"), is_bound("variational_isotonic_insample")
+    (True, False)
     """
-    return not is_anchor(estimator) and not estimator.startswith("best")
+    return estimator.startswith(BOUNDS) and not estimator.endswith("_insample")
+
+
+def is_published(estimator: str) -> bool:
+    """Return True for a point estimator that was published under its name.
+
+    Only these can be the best published estimator of a setting. Anchors, bounds, our own estimators
+    (`best*`) and VARIANTS are not among them.
+
+    Examples
+    --------
+    >>> [is_published(name) for name in ("binned15", "best", "gain_isotonic", "oracle")]
+    [True, False, False, False]
+    """
+    apart = is_anchor(estimator) or is_bound(estimator) or estimator in VARIANTS
+    return not apart and not estimator.startswith("best")
 
 
 def map_families(families: Mapping[str, Iterable[str]]) -> dict[str, str]:
@@ -89,7 +123,7 @@ def read_families(arena: Arena | None) -> dict[str, list[str]]:
 
     Examples
     --------
-    >>> "beta_wavy" in read_families(Arena("arena"))["wavy"]
+    >>> "wavy_k2" in read_families(Arena("arena"))["wavy"]
     True
     """
     whole = _resolve(arena)
@@ -109,7 +143,7 @@ def read_development(arena: Arena | None) -> list[str]:
     Examples
     --------
     >>> read_development(Arena("arena"))[:2]
-    ['power', 'fitted_images']
+    ['power', 'wavy']
     """
     whole = _resolve(arena)
     return list(whole.development or []) if whole else []

@@ -1,9 +1,7 @@
-"""Statistical comparisons of estimators in the arena, with a bound on the error rate."""
+"""Comparisons of two estimators over families, and Holm's correction for several of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,20 +10,21 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from harness.errors import BadInputError
-from harness.evaluation.arena.boards import leaderboard
-from harness.evaluation.arena.resampling import Block, build_block, group_means, nanmean
+from harness.evaluation.arena.resampling import mean_and_error, nanmean, t_interval
+from harness.evaluation.arena.rules import BOUND_KINDS, SETTING, floors
 
-MIN_PROBLEMS = 5  # with fewer problems, a comparison is about these problems alone
+LEAST_FAMILIES = 5  # with fewer families, a comparison is about these families alone
+RATE = 0.05  # error rate of the verdicts of one board together
 
 
 class Statement(NamedTuple):
     """Result of a comparison of two estimators.
 
     `ratio` is the RMSE of `first` divided by the RMSE of `second` (a geometric mean as in
-    `leaderboard`), with its interval from `low` to `high`. `verdict` tells whether `first` is
-    "better", "worse" or "undecided". `about` is "problems like these" if problems were resampled.
-    It is "these problems" if there are fewer than MIN_PROBLEMS and only replications were
-    resampled.
+    `leaderboard`), with its interval from `low` to `high`. `p_value` is that of the two-sided test
+    that the ratio is 1. `verdict` tells whether `first` is "better", "worse" or "undecided".
+    `about` is "families like these". With fewer than LEAST_FAMILIES families it is "these
+    families", the verdict is "undecided" and the p-value is NaN.
     """
 
     first: str
@@ -33,32 +32,18 @@ class Statement(NamedTuple):
     ratio: float
     low: float
     high: float
+    p_value: float
     verdict: str
-    problems: int
+    families: int
     about: str
 
 
-def better(
-    settings: pd.DataFrame,
-    first: str,
-    second: str,
-    comparisons: int = 1,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> Statement:
-    """Compare two estimators by the difference of their mean log regrets.
+def better(settings: pd.DataFrame, first: str, second: str, level: float = 0.95) -> Statement:
+    """Compare two estimators by the mean over families of the log ratio of their RMSEs.
 
-    The interval of the difference is
-
-        difference -+ t sd
-
-    where sd is the standard deviation of the difference over bootstrap resamples, and t a quantile
-    of Student's t distribution. Its level is 1 - (1 - level) / comparisons (Bonferroni), so that
-    the chance of any wrong "better" among all comparisons is at most 1 - level. Resamples draw
-    problems, and replications within problems. t has one degree of freedom less than there are
-    problems. With fewer than 5 problems only replications are drawn, and the result is about these
-    problems alone.
+    The interval and the p-value are Student's for the mean of the families, with F - 1 degrees of
+    freedom for F families. The replications need no bootstrap: their noise is part of the variance
+    between families.
 
     Parameters
     ----------
@@ -66,177 +51,107 @@ def better(
         Rows of `arena.settings` for one notion and one estimand.
     first, second : str
         Ids of the estimators. Only settings and replications that both have count.
-    comparisons : int
-        Number of comparisons that share the error rate.
     level : float
-        Joint level of all comparisons.
-    resamples, seed : int
-        Number of bootstrap resamples, and the seed of their random generator.
-
-    Returns
-    -------
-    Statement
-        The ratio of the two RMSEs with its interval, and the verdict on `first`.
+        Level of the interval. The verdict has the error rate 1 - level.
 
     Raises
     ------
     BadInputError
         If `settings` mixes notions or estimands, or if the two estimators share no setting.
     """
-    pair = settings[settings["estimator"].isin([first, second]) & settings["regret"].notna()]
-    pair = pair[pair.duplicated(["problem", "n", "notion", "estimand"], keep=False)]
-    if pair.empty:
-        raise BadInputError(
-            f"{first} and {second} have no common setting with a regret; compare estimators that "
-            "were run on the same problems."
-        )
-    block = _block(pair, [first, second])
-    alone = np.isnan(block.squared).any(axis=1, keepdims=True)
-    zero = np.zeros_like(block.best)
-    block = replace(block, squared=np.where(alone, np.nan, block.squared), best=zero + 1, lead=zero)
-    difference, freedom = _differences(block, resamples, seed)
-    ratio, low, high, verdict = _verdicts(difference[:, 0], freedom, (1.0 - level) / comparisons)
-    about = "problems like these" if block.problems >= MIN_PROBLEMS else "these problems"
-    return Statement(
-        first, second, float(ratio), float(low), float(high), str(verdict), block.problems, about
-    )
-
-
-def against(
-    settings: pd.DataFrame,
-    first: str,
-    comparisons: int | None = None,
-    level: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Compare one estimator with every other by their mean log regrets.
-
-    The RMSE of an estimator that lacks some replications is scaled as in `arena.settings`.
-
-    Parameters
-    ----------
-    settings, first, level, resamples, seed
-        As for `better`, but `settings` has the rows of all estimators.
-    comparisons : int, optional
-        Number of comparisons that share the error rate. Default: the number of other estimators.
-
-    Returns
-    -------
-    DataFrame
-        One row per other estimator (the index): `ratio`, the RMSE of `first` divided by the RMSE
-        of the other estimator; its interval `low`, `high`; and `verdict`, whether `first` is
-        better, worse or undecided.
-    """
-    block = _block(settings[settings["regret"].notna()])
-    if first not in block.names:
-        raise BadInputError(
-            f"settings have no row with a regret of {first}; choose an estimator that was run."
-        )
-    position = block.names.index(first)
-    difference, freedom = _differences(
-        replace(block, best=np.full_like(block.best, position)), resamples, seed
-    )
-    others = np.delete(np.arange(len(block.names)), position)
-    wrong = (1.0 - level) / (comparisons or max(len(others), 1))
-    columns = _verdicts(-difference[:, others], freedom, wrong)
-    names = pd.Index([block.names[i] for i in others], name="estimator")
-    return pd.DataFrame(dict(zip(("ratio", "low", "high", "verdict"), columns)), index=names)
-
-
-def _block(settings: pd.DataFrame, names: Sequence[str] | None = None) -> Block:
     if settings.groupby(["notion", "estimand"]).ngroups > 1:
         raise BadInputError(
             "settings mix notions or estimands; pass the rows of one notion and one estimand."
         )
-    return build_block(settings, names)
+    logs = log_ratios(settings, first, second)
+    if logs.empty:
+        raise BadInputError(
+            f"{first} and {second} have no common setting with a truth above 0; compare estimators "
+            "that were run on the same problems."
+        )
+    return statement(logs, first, second, level)
 
 
-def _differences(block: Block, resamples: int, seed: int) -> tuple[NDArray[np.float64], int]:
-    """Return bootstrapped mean log RMSE ratios, and the degrees of freedom of their intervals.
+def log_ratios(settings: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """Return log(RMSE of `first` / RMSE of `second`) in each setting that both have.
 
-    The ratios are log(RMSE of an estimator / RMSE of the estimator `block.best`), averaged over
-    settings. They have shape (resamples + 1, estimators); row 0 is the original sample.
-    """
-    many = block.problems >= MIN_PROBLEMS
-    means = nanmean(group_means(block, resamples, seed, draw_problems=many))
-    reps = int((~np.isnan(block.squared)).any(axis=1).sum(axis=1).max())
-    freedom = block.problems - 1 if many else block.problems * (reps - 1)
-    return means, max(freedom, 1)
-
-
-def _verdicts(difference: NDArray[np.float64], freedom: int, wrong: float) -> tuple[Any, ...]:
-    """Return the RMSE ratios, the lower and upper ends of their intervals, and the verdicts.
-
-    `difference` (resamples + 1, estimators) holds log ratios. `wrong` is the two-sided error rate.
-    """
-    half = stats.t.ppf(1.0 - wrong / 2.0, freedom) * np.nanstd(difference[1:], axis=0, ddof=1)
-    ratio, low, high = (np.exp(difference[0] + side * half) for side in (0, -1, 1))
-    verdict = np.where(high < 1.0, "better", np.where(low > 1.0, "worse", "undecided"))
-    return ratio, low, high, verdict
-
-
-def choices(
-    settings: pd.DataFrame, by: Sequence[str], comparisons: int | None = None, **bootstrap: Any
-) -> pd.DataFrame:
-    """Choose the best estimator of each group, and compare it with the runner-up.
-
-    A group is a notion, an estimand and a value of the columns `by`.
-
-    Parameters
-    ----------
-    settings, by
-        As for `leaderboard`.
-    comparisons : int, optional
-        Number of comparisons that share the error rate. Default: the number of groups. No
-        correction is needed for choosing both estimators from the same data: a two-sided test of
-        the best against the second also tests that the best is the best (Hung and Fithian 2019,
-        Annals of Statistics 47, exact for independent normal means).
-    bootstrap
-        The arguments resamples, seed and level of `leaderboard` and `better`.
+    RMSEs are over the replications that both have, and at least `floors`. Settings whose truth is 0
+    or unknown do not count. Bounds do not, either.
 
     Returns
     -------
     DataFrame
-        One row per group, with the columns notion, estimand, `by`, and
-
-        estimator, regret, low, high, rmse, cpu_seconds
-            The best estimator with its numbers from `leaderboard`.
-        runner_up, runner_regret
-            The second best estimator and its mean regret.
-        ratio, ratio_low, ratio_high
-            RMSE of the best divided by the RMSE of the runner-up, with its interval.
-        verdict, about
-            As in `Statement`; the verdict is "alone" if there is no runner-up.
-        problems
-            Number of problems.
-
-        Groups in which no estimator has a rank are left out.
+        The columns family, problem, k, notion, n and estimand, and `log`.
     """
-    board = leaderboard(settings, by, **bootstrap)
-    keys = ["notion", "estimand", *by]
-    first, second = (board[board["rank"].eq(place)].set_index(keys) for place in (1.0, 2.0))
-    parts = dict(list(settings[settings["regret"].notna()].groupby(keys)))
-    copied = ["estimator", "regret", "low", "high", "rmse", "cpu_seconds"]
-    rows = []
-    for key, row in first.iterrows():
-        part = parts[key]
-        choice = {**dict(zip(keys, key)), **row[copied], "problems": part["problem"].nunique()}
-        if key in second.index:
-            other = second.loc[key]
-            pair = (row["estimator"], other["estimator"], comparisons or len(first))
-            statement = better(part, *pair, **bootstrap)
-            choice |= {
-                "runner_up": statement.second, "runner_regret": other["regret"],
-                "ratio": statement.ratio, "ratio_low": statement.low,
-                "ratio_high": statement.high, "verdict": statement.verdict,
-                "about": statement.about,
-            }  # fmt: skip
-        else:
-            choice |= {"runner_up": None, "verdict": "alone"}
-        rows.append(choice)
-    columns = [
-        *keys, *copied, "runner_up", "runner_regret", "ratio", "ratio_low", "ratio_high", "verdict",
-        "about", "problems",
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
+    known = settings["truth"].notna() & ~settings["calibrated"]
+    usable = settings[known & settings["rmse"].notna() & ~settings["kind"].isin(BOUND_KINDS)]
+    pair = (
+        usable.loc[usable["estimator"].eq(name), [*SETTING, "errors"]] for name in (first, second)
+    )
+    both = next(pair).merge(next(pair), on=SETTING, suffixes=("", "_second"))
+    if both.empty:
+        return both[SETTING].assign(log=pd.Series(dtype=float))
+    squares = [np.stack(both[name].to_list()) ** 2 for name in ("errors", "errors_second")]
+    missing = np.isnan(squares[0] + squares[1])
+    least = floors(both)
+    logs = [
+        np.log(np.maximum(np.sqrt(nanmean(np.where(missing, np.nan, square), axis=1)), least))
+        for square in squares
+    ]
+    return both[SETTING].assign(log=logs[0] - logs[1]).dropna(subset="log")
+
+
+def statement(logs: pd.DataFrame, first: str, second: str, level: float = 0.95) -> Statement:
+    """Return the statement on two estimators from the result of `log_ratios`."""
+    values = logs.groupby("family")["log"].mean().to_numpy()[:, None]
+    ratio, low, high = (float(np.exp(end[0])) for end in t_interval(values, level))
+    families = len(values)
+    p_value = float(p_values(values)[0]) if families >= LEAST_FAMILIES else np.nan
+    about = "families like these" if families >= LEAST_FAMILIES else "these families"
+    verdict = verdicts([ratio], [p_value], 1.0 - level)[0]
+    return Statement(first, second, ratio, low, high, p_value, verdict, families, about)
+
+
+def p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the p-values of the two-sided t tests that the mean of each column is 0.
+
+    `values` has a row for each family. If all values of a column are 0, its p-value is 1.
+    """
+    mean, error, freedom = mean_and_error(values)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.where(mean == 0.0, 0.0, np.abs(mean) / error)
+        result: NDArray[np.float64] = 2.0 * stats.t.sf(t, freedom)
+    return result
+
+
+def verdicts(ratio: Any, p_value: Any, rate: float = RATE) -> list[str]:
+    """Return "better", "worse" or "undecided" for each RMSE ratio and its p-value."""
+    ratio, p_value = np.asarray(ratio, dtype=float), np.asarray(p_value, dtype=float)
+    with np.errstate(invalid="ignore"):
+        words = np.where(ratio < 1.0, "better", "worse")
+        return [str(word) for word in np.where(p_value <= rate, words, "undecided")]
+
+
+def holm(p_value: Any) -> NDArray[np.float64]:
+    """Return p-values that are corrected for the number of tests by Holm's step-down rule.
+
+        p_(i) corrected = max over j <= i of min(1, (m - j + 1) p_(j))
+
+    p_(1) <= ... <= p_(m) are the sorted p-values. NaN stays NaN and does not count.
+
+    References
+    ----------
+    Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6:65.
+
+    Examples
+    --------
+    >>> holm([0.03, 0.01, float("nan"), 0.04]).tolist()
+    [0.06, 0.03, nan, 0.06]
+    """
+    p = np.asarray(p_value, dtype=float)
+    order = np.argsort(p)[: int((~np.isnan(p)).sum())]
+    result = np.full(len(p), np.nan)
+    factors = np.arange(len(order), 0, -1)
+    result[order] = np.minimum(np.maximum.accumulate(factors * p[order]), 1.0)
+    return result

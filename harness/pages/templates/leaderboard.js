@@ -23,9 +23,9 @@
   const row = entries => {
     const r = Object.fromEntries(data.fields.map((name, i) => [name, entries[i]]));
     const at = r.worst_at === null ? "this family, n and k" : data.at[r.worst_at];
-    if (r.worst_at === null) Object.assign(r, { worst: r.regret, worst_low: r.low, worst_high: r.high });
+    if (r.worst_at === null) Object.assign(r, { worst: r.regret });
     return { ...r, kind: data.kinds[r.estimator], estimator: data.estimators[r.estimator], interval: interval(r.regret, r.low, r.high),
-      worst_interval: `${interval(r.worst, r.worst_low, r.worst_high)} at ${at.replaceAll(" = ", "\u00a0=\u00a0")}`, cost: seconds(r.cpu_seconds) };
+      worst_interval: `${interval(r.worst, null, null)} at ${at.replaceAll(" = ", "\u00a0=\u00a0")}`, cost: seconds(r.cpu_seconds) };
   };
   const chosen = () => (data.rows[filters.map(one => one.value).join("|")] || []).map(row);
 
