@@ -53,11 +53,14 @@ class BestPlain:
     bin, 8 rows with the mean of p (1 - p), and 0.1 rows with the mean of (y - p)^2 over all bins.
     B is sqrt(n), at least 20 and at most 100, and equal p are never separated.
 
-    For vectors, q is a cross-fitted stack of six recalibration maps, weighted by least squares.
-    The estimate is the mean of four statistics: the gain of q over p, and the distance of q from p,
-    both held out and in sample. For l1 they are mean <sign(q - p), e_Y - p> and mean |q - p|_1. For
-    l2_squared they are the decrease of the Brier score and mean |q - p|^2. A negative mean counts
-    as 0. Below 20 rows, the value is the norm of the mean of e_Y - p.
+    For vectors, q is a cross-fitted stack of recalibration maps, weighted by least squares.
+
+        l1         = mean of the gain <sign(q - p), e_Y - p> and of the distance |q - p|_1
+        l2         = mean of the gain <q - p, e_Y - p> / |q - p|_2 and of the distance |q - p|_2
+        l2_squared = mean of the decrease of the Brier score and of the distance |q - p|_2^2
+
+    Predictions q are held out. For l2_squared, the mean is also over the predictions in sample. A
+    negative mean counts as 0. Below 20 rows, the value is the norm of the mean of e_Y - p.
 
     Notes
     -----
@@ -85,7 +88,7 @@ class BestPlain:
     notions = ("binary", "top_label", "classwise", "canonical")
     estimands = ("l1", "l2", "l2_squared", "rms", "l1_over", "l1_under")
     determinism = "statistical"
-    revision = 1
+    revision = 2
     null_bias = 0.05
     wants = ("notion",)
     seconds = 0.002
@@ -231,8 +234,12 @@ def _vector_errors(
         return {"l1": np.abs(gap).sum(), "l2_squared": gap @ gap, "l2": np.sqrt(gap @ gap)}
     stream = generator(rng)
     fold = assign_folds(y, FOLDS, False, stream)
-    candidates = compute_ingredients(p, y, fold, stream).candidates
-    # The candidates are 0, four statistics of each map and at last of the stack, and further ones.
-    # For l1 there is one further one.
-    end = len(candidates["l1"]) - 1
-    return {name: max(x[end - 4 : end].mean(), 0.0) for name, x in candidates.items()}
+    ingredients = compute_ingredients(p, y, fold, stream)
+    # A held-out gain is too low, and a held-out distance is too high by the noise of q.
+    values = ingredients.limits.copy()
+    # The in-sample gain of squares is too high by as much as the held-out gain is too low. The
+    # candidates are 0, four statistics of each map and at last of the stack, and further ones. For
+    # l1 there is one further one.
+    end = len(ingredients.candidates["l1"]) - 1
+    values["l2_squared"] = float(ingredients.candidates["l2_squared"][end - 4 : end].mean())
+    return {name: max(value, 0.0) for name, value in values.items()}
