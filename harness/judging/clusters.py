@@ -18,12 +18,16 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from harness.errors import BadInputError
+from harness.estimators.application import apply
+from harness.estimators.base import Estimate, Wrapper
 from harness.estimators.bootstrap import Bootstrap
 from harness.estimators.resampled_interval import MIN_ROWS, End, Sample
 from harness.judging.bins import Array, Bins, Integers
 from harness.judging.findings import Judged
 from harness.judging.scalar_test import smallest_rank, statistics
 from harness.judging.vector_test import MOST_ROWS, VectorStatistics
+from harness.math import estimands
 
 FLIPS = 999  # draws of signs for the test of one score
 BATCH = 50_000_000  # largest number of signs that are drawn at once
@@ -74,6 +78,31 @@ class GroupBootstrap(Bootstrap):
             is_drawn = np.zeros(count, dtype=bool)
             is_drawn[rng.permutation(count)[: count // 2]] = True
             yield np.flatnonzero(is_drawn[self.groups])
+
+
+@dataclass(frozen=True)
+class PointsOnly(Wrapper):
+    """The point estimates of another estimator, without their bounds for independent rows.
+
+    BadInputError for bounds, intervals and p-values, which need independent rows.
+    """
+
+    estimator: Any
+
+    wants = ("notion", "problem")
+    takes_classwise = True
+
+    def __call__(
+        self, p: Array, y: Integers, rng: Any, notion: str = "binary", problem: Any = None
+    ) -> dict[str, Estimate]:
+        estimates = apply(self.estimator, p, y, notion, rng, problem)
+        for name, e in estimates.items():
+            if e.kind != "point" or name in estimands.TESTS:
+                raise BadInputError(
+                    f"{name} of the estimator is a bound or a p-value, which needs independent "
+                    "rows; leave out group_rows, or give an estimator of points such as 'ici'."
+                )
+        return {name: replace(e, low=None, high=None, level=None) for name, e in estimates.items()}
 
 
 def flipped_p_value(

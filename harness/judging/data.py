@@ -90,7 +90,7 @@ def from_arrays(
         understood=f"{format_count(len(y), 'row')}, {columns}",
         groups=_checked_groups(groups, len(y)),
         confidences=bool(confidences),
-        row_groups=_checked_row_groups(group_rows, len(y)),
+        row_groups=checked_row_groups(group_rows, len(y)),
     )
 
 
@@ -141,7 +141,7 @@ def from_file(
     row_groups = None
     if group_rows is not None:
         values = _read_columns(path, problem.split, [group_rows])[group_rows]
-        row_groups = _checked_row_groups(values, data.n, f"column {group_rows!r}")
+        row_groups = checked_row_groups(values, data.n, f"column {group_rows!r}")
     return replace(
         data,
         classes=tuple(problem.names) if named else data.classes,
@@ -230,7 +230,7 @@ def _checked_groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
     return columns
 
 
-def _checked_row_groups(values: Any, n: int, name: str = "group_rows") -> NDArray[np.int64] | None:
+def checked_row_groups(values: Any, n: int, name: str = "group_rows") -> NDArray[np.int64] | None:
     """Return the group of each row as a number 0..G-1. `name` names the argument in messages."""
     if values is None:
         return None

@@ -12,6 +12,8 @@ from harness.errors import BadInputError
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate, Estimator, EstimatorSpec
 from harness.estimators.binned import Binned
+from harness.judging.clusters import GroupBootstrap, PointsOnly
+from harness.judging.data import checked_row_groups
 from harness.math.notions import reduce
 from harness.plan.components import load
 
@@ -74,6 +76,7 @@ def estimate(
     notion: str = "top_label",
     rng: np.random.Generator | int | None = None,
     classes: Sequence[Any] | None = None,
+    group_rows: ArrayLike | None = None,
 ) -> dict[str, Estimate]:
     """Estimate the calibration errors of predictions with one estimator.
 
@@ -98,6 +101,10 @@ def estimate(
     classes : sequence, optional
         Names of the k classes. Label j and column j of an array belong to the j-th name. Columns
         of a data frame that are named by class (cat, p_cat, prob_cat) are matched by name.
+    group_rows : array_like (n,), optional
+        Group of each row, such as its patient. Rows of a group may depend on one another. Every
+        point estimate then gets a 95 % interval from 200 random halves of the groups, in place of
+        its own (a cluster bootstrap). With fewer than 20 groups it has none.
 
     Returns
     -------
@@ -113,7 +120,8 @@ def estimate(
 
     Notes
     -----
-    `calharness info ID` shows bias, cost and source of an estimator.
+    `calharness info ID` shows bias, cost and source of an estimator. The value does not depend on
+    `group_rows`, even if the estimator holds out single rows of a group.
 
     Examples
     --------
@@ -132,8 +140,11 @@ def estimate(
             f"estimator is {function!r}; pass an id, a function (p, y), or an object that can be "
             "called with (p, y, rng)."
         )
-    spec = EstimatorSpec.of(function)
     p, y = reduce(p, y, notion, classes)
+    if group_rows is not None:
+        groups = checked_row_groups(group_rows, len(y))
+        function = GroupBootstrap(PointsOnly(function), groups=groups)
+    spec = EstimatorSpec.of(function)
     k = p.shape[1] if p.ndim == 2 else 2
     reason = spec.out_of_range(notion, len(p), k) or spec.unavailable
     if spec.needs_posterior:

@@ -202,3 +202,53 @@ def test_rows_that_only_share_a_group_lose_little():
         ]
         ratios.append((gaps[0].high - gaps[0].low) / (gaps[1].high - gaps[1].low))
     assert np.mean(ratios) == pytest.approx(1.0, abs=4.0 * np.std(ratios) / np.sqrt(20) + 0.02)
+
+
+# One estimator with rows in groups
+
+
+@pytest.mark.parametrize("name", ["ici", "calibration_line", "binned15"])
+def test_intervals_of_an_estimator_are_wider_for_copies_of_rows(name):
+    """Four copies of each row have intervals half as wide if they count as independent."""
+    p, y = scalars(200)
+    p, y, groups = np.repeat(p, 4), np.repeat(y, 4), np.repeat(np.arange(200), 4)
+    alone = np.arange(len(p))
+    copies, rows = (
+        harness.estimate(name, p, y, "binary", 0, group_rows=g) for g in (groups, alone)
+    )
+    first = next(iter(copies))
+    assert copies[first].value == rows[first].value  # only the interval changes
+    widths = [e[first].high - max(e[first].low, 0.0) for e in (copies, rows)]
+    assert widths[0] > 1.4 * widths[1]
+
+
+def test_the_interval_of_the_slope_is_that_of_sums_over_groups():
+    """The standard error of halves of groups is about that of the sandwich with the same groups."""
+    p, y, groups = grouped(200, np.random.default_rng(0))
+    halves = harness.estimate("calibration_line", p, y, "binary", group_rows=groups)["slope"]
+    sums = CalibrationLine()(p, y, groups=groups)["slope"]
+    assert halves.high - halves.low == pytest.approx(sums.high - sums.low, rel=0.3)
+
+
+def test_names_of_groups_and_classes_of_vectors_are_accepted():
+    p, y = vectors(100, 3)
+    patients = np.repeat([f"patient {i}" for i in range(25)], 4)
+    for notion in ("top_label", "classwise"):
+        e = harness.estimate("ici", p, y, notion, group_rows=patients)["l1"]
+        assert 0.0 <= e.low < e.high and e.level == 0.95
+
+
+def test_rows_in_groups_refuse_what_needs_independent_rows():
+    p, y = scalars(60)
+    groups = np.repeat(np.arange(30), 2)
+    for name in ("certified_interval", "spiegelhalter"):
+        with pytest.raises(BadInputError, match="needs independent rows"):
+            harness.estimate(name, p, y, "binary", group_rows=groups)
+    with pytest.raises(BadInputError, match="group_rows has shape"):
+        harness.estimate("ici", p, y, "binary", group_rows=groups[1:])
+
+
+def test_few_groups_have_no_interval():
+    p, y = scalars(60)
+    e = harness.estimate("calibration_line", p, y, "binary", group_rows=np.arange(60) % 10)["slope"]
+    assert e.low is None and e.high is None
