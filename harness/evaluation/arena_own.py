@@ -6,17 +6,14 @@ the test half of all others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from harness.evaluation import arena, intervals
+from harness.evaluation import arena
 
 BOARD = ["notion", "estimand"]
-HALVES = ("development", "test")
-TARGET_MEAN, TARGET_WORST = 1.15, 1.6
 
 
 def is_own(estimator: str) -> bool:
@@ -46,8 +43,6 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any)
             development half. Own estimators come first, in alphabetical order.
         regret, low, high, worst, worst_at, share, rank
             As in `arena.leaderboard`.
-        meets_mean, meets_worst
-            True if regret <= 1.15, and if worst <= 1.6.
 
         Own estimators that were not run or give only bounds have no row.
     """
@@ -70,42 +65,4 @@ def halves(settings: pd.DataFrame, development: Sequence[str], **bootstrap: Any)
     ]  # fmt: skip
     rows_of = [table for table in chosen if len(table)]
     whole = pd.concat(rows_of, ignore_index=True) if rows_of else pd.DataFrame()
-    whole = whole.reindex(columns=columns)
-    return whole.assign(
-        meets_mean=whole["regret"].le(TARGET_MEAN), meets_worst=whole["worst"].le(TARGET_WORST)
-    )
-
-
-def coverage(
-    frame: pd.DataFrame, families: Mapping[str, Sequence[str]], development: Sequence[str]
-) -> pd.DataFrame:
-    """Compute the coverage of the intervals and bounds of our own estimators by family.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Records as `harness.load_records` returns them.
-    families, development
-        {family: [problem ids]}, and the families of the development half. Problems of no family
-        (such as pairs of models) are left out.
-
-    Returns
-    -------
-    DataFrame
-        One row per notion, estimand, estimator and family. Columns: half (development or test), se
-        (the standard error of the coverage), and the columns of `intervals.summary`. Cells whose
-        truth is unknown do not count.
-    """
-    is_mine = frame["estimator"].isin(
-        [name for name in frame["estimator"].unique() if is_own(name)]
-    )
-    of_family = frame["problem"].isin(arena.map_families(families))
-    judged = intervals.intervals(
-        frame[is_mine & of_family & frame["estimand"].isin(arena.MAIN)], families
-    )
-    by = ["notion", "estimand", "estimator", "family"]
-    table = intervals.summary(judged.drop_duplicates(["key", "estimand"]), by)
-    share = table["coverage"]
-    table["se"] = np.sqrt(share * (1.0 - share) / table["samples"])
-    table["half"] = np.where(table["family"].isin(development), *HALVES)
-    return table.sort_values([*by[:3], "half", "family"], ignore_index=True)
+    return whole.reindex(columns=columns)

@@ -1,27 +1,24 @@
-"""Figures of the arena: regret against cost, recommended estimators, regret by family, pairs."""
+"""Figures of the arena: regret against cost, typical error against n, pairs of models."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from harness.common.names import notion_name
-from harness.common.wording import DASH
+from harness.common.names import NOTIONS
+from harness.common.wording import DASH, format_number
 from harness.evaluation import arena, arena_pairs
 from harness.figures.estimator_kinds import kind
-from harness.figures.style import nothing, pale, plain_table, pyplot, subplots
+from harness.figures.style import COLOURS, nothing, plain_table, pyplot, subplots
 
-NOTIONS = {name: notion_name(name) for name in ("binary", "top_label", "canonical")}
 ESTIMANDS = {"l1": "$L_1$", "l2_squared": "squared error"}
 TRUTHS = {"l1": "L1 calibration error", "l2_squared": "squared calibration error"}
-MATRIX_ROWS = 20
 PAIR_ROWS = 34
 COST_N = 1000
 SHORT = (
@@ -32,7 +29,14 @@ SHORT = (
     ("_", " "),
 )
 REGRET_TICKS = (0.1, 0.2, 0.5, 1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 500, 1000)
-UNDECIDED = "#ececec"
+OWN, RIVAL = "best", "best published at each n"
+KNOWN = {  # well-known estimators with their colours; the first three with results are drawn
+    "binned15": COLOURS[1], "debiased15_l1": COLOURS[0], "debiased15": COLOURS[5],
+    "sweep_mass": COLOURS[2], "kmeans15": COLOURS[4], "kde": COLOURS[5], "simplex_ece": COLOURS[2],
+}  # fmt: skip
+MOST_KNOWN = 3
+ROOM_FOR_NAMES = 0.4  # of the height of a panel
+TRUTH_SIDES = {False: "true error above 0", True: "true error 0"}
 
 
 def short(estimator: str) -> str:
@@ -102,7 +106,7 @@ def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
     figure.set_label(
         f"Mean regret against the CPU seconds of an estimate at n = {n:,} (geometric mean). The "
         "regret of a setting is the RMSE divided by the best published RMSE; its geometric mean is "
-        "over families, n and k. Bars: 95 % intervals from resampled problems and replications. "
+        "over families. Bars: 95 % intervals over families. "
         "Line: the frontier; no estimator is both cheaper and better than one on it. Bounds, "
         "oracles and estimators that are applicable in less than 80 % of the settings are not "
         "drawn."
@@ -136,121 +140,108 @@ def _draw_cost(ax: Any, part: pd.DataFrame, limits: tuple[float, float]) -> None
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def to_use(chosen: pd.DataFrame, estimand: str, notions: Sequence[str]) -> Figure:
-    """Draw the recommended estimator by n and (notion, number of classes), a panel per family.
+def errors(trends: pd.DataFrame, recommendations: pd.DataFrame, notion: str) -> Figure:
+    """Draw the typical error against n, for `best`, the best published and some known estimators.
+
+    There is a row of panels per main estimand. The left panel has the problems with an error above
+    0, the right one the calibrated problems.
 
     Parameters
     ----------
-    chosen : DataFrame
-        The result of `arena.choices` by family, n and k.
-    estimand : str
-        Estimand of the figure.
-    notions : list of str
-        Notions of the figure.
-    """
-    part = chosen[chosen["estimand"].eq(estimand) & chosen["notion"].isin(notions)]
-    if not len(part):
-        return nothing()
-    rectangle = pyplot().Rectangle
-    families, sizes = sorted(part["family"].unique()), sorted(part["n"].unique())
-    order = list(NOTIONS)
-    lines = sorted({*zip(part["notion"], part["k"])}, key=lambda nk: (order.index(nk[0]), nk[1]))
-    names = [f"{NOTIONS[notion]}, {k}" if len(notions) > 1 else f"k = {k}" for notion, k in lines]
-    rows = -(-len(families) // 2)
-    inches = 0.6 + rows * (0.34 + 0.3 * len(lines))
-    figure, axes = subplots(rows, 2, inches, sharex=True, sharey=True)
-    used: dict[str, str] = {}
-    middle = {"ha": "center", "va": "center"}
-    for family, ax in zip(families, axes.flat):
-        winners = part[part["family"].eq(family)].set_index(["notion", "k", "n"])
-        for (y, (notion, k)), (x, n) in (
-            (line, size) for line in enumerate(lines) for size in enumerate(sizes)
-        ):
-            if (notion, k, n) not in winners.index:
-                ax.text(x, y, DASH, fontsize=6, color="#888888", **middle)
-                continue
-            row = winners.loc[(notion, k, n)]
-            fill: Any = UNDECIDED
-            ink = "#4d4d4d"
-            if row["verdict"] in ("better", "alone"):
-                name, colour = kind(row["estimator"])
-                used[name] = colour
-                fill, ink = pale(colour, 0.35), "black"
-            field = {"facecolor": fill, "edgecolor": "white", "linewidth": 1.0}
-            ax.add_patch(rectangle((x - 0.5, y - 0.5), 1, 1, **field))
-            text = f"{short(row['estimator'])}\n{row['regret']:.2f}"
-            ax.text(x, y, text, fontsize=5.6, linespacing=1.05, color=ink, **middle)
-        ax.set(xlim=(-0.5, len(sizes) - 0.5), ylim=(len(lines) - 0.5, -0.5))
-        ax.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
-        ax.set_yticks(range(len(lines)), names)
-        ax.set_title(family.replace("_", ": "), fontweight="bold")
-        plain_table(ax)
-        ax.tick_params(labelbottom=True)
-    for ax in axes.flat[len(families) :]:
-        ax.set_visible(False)
-    figure.supxlabel("number of samples $n$", fontsize=8)
-    fills: dict[str, Any] = {name: pale(colour, 0.35) for name, colour in used.items()}
-    fills["not significantly better than the runner-up"] = UNDECIDED
-    handles = [rectangle((0, 0), 1, 1, facecolor=fill, label=name) for name, fill in fills.items()]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3)
-    figure.set_label(
-        f"The estimator with the smallest mean regret for the {TRUTHS[estimand]}, with this "
-        "regret, by family of problems, number of samples n and number of classes k. The colour "
-        "is that of its kind if it is significantly better than the runner-up (5 % for all fields "
-        "together), else grey."
-    )
-    return figure
-
-
-def matrix(by_family: pd.DataFrame, board: pd.DataFrame, notion: str) -> Figure:
-    """Draw a table of the mean regret by estimator and family, with one panel per estimand.
-
-    The rows are the 20 estimators with the smallest mean regret, and those of this project.
-
-    Parameters
-    ----------
-    by_family, board : DataFrame
-        Results of `arena.leaderboard`, by family and over all families.
+    trends : DataFrame
+        The result of `arena_trends.trends`.
+    recommendations : DataFrame
+        The result of `arena.recommendations`, which names the best published estimator at each n.
     notion : str
         Notion of the figure.
     """
-    estimands = [e for e in ESTIMANDS if len(_ranked_rows(board, notion, e))]
+    part = trends[trends["notion"].eq(notion)]
+    estimands = [name for name in ESTIMANDS if part["estimand"].eq(name).any()]
     if not estimands:
         return nothing()
-    board = board[board["notion"].eq(notion) & board["estimand"].isin(estimands)]
-    logs = np.log(board.loc[board["rank"].notna()].set_index("estimator")["regret"])
-    means = logs.groupby("estimator").mean().sort_values(kind="quicksort").index
-    order = [e for i, e in enumerate(means) if i < MATRIX_ROWS or e.startswith("best")]
-    part = by_family[by_family["notion"].eq(notion)]
-    families = sorted(part["family"].unique())
-    figure, axes = subplots(1, len(estimands), 1.1 + 0.125 * len(order), sharey=True)
-    for ax, estimand in zip(axes.flat, estimands):
+    sides = [side for side in TRUTH_SIDES if part["calibrated"].eq(side).any()]
+    height = 0.5 + 2.55 * len(estimands)
+    figure, axes = subplots(len(estimands), len(sides), height, sharex=True, sharey="row")
+    styles: dict[str, dict[str, Any]] = {}
+    for estimand, row_axes in zip(estimands, axes):
         rows = part[part["estimand"].eq(estimand)]
-        rows = rows.pivot(index="estimator", columns="family", values="regret")
-        over_all = board[board["estimand"].eq(estimand)].set_index("estimator")["regret"]
-        values = rows.reindex(index=order, columns=families)
-        values.insert(0, "all", over_all.reindex(order))
-        shades = np.clip(values, 1.0, 10.0)
-        _draw_matrix(ax, values, shades, _format_regret, 4.4, 4.5, norm=LogNorm(1.0, 16.0))
-        ax.axvline(0.5, color="black", linewidth=0.8)
-        ax.set_title(ESTIMANDS[estimand])
+        chosen = recommendations["notion"].eq(notion) & recommendations["estimand"].eq(estimand)
+        rivals = recommendations[chosen].set_index("n")["rival"].dropna()
+        series = _series(rows, dict(rivals))
+        for name in series:
+            styles.setdefault(name, _line_style(name))
+        for side, ax in zip(sides, row_axes):
+            ax.set(xscale="log", yscale="log")
+            for shift, (name, of_name) in enumerate(series.items()):
+                of_side = of_name[of_name["calibrated"].eq(side)].sort_values("n")
+                _draw_error(ax, of_side, styles[name], shift - (len(series) - 1) / 2)
+            ax.set_title(f"{ESTIMANDS[estimand]}, {TRUTH_SIDES[side]}")
+            if estimand == "l1":
+                ax.axhline(0.01, color="#888888", linewidth=0.7, linestyle=":", zorder=1)
+        _format_errors(row_axes[0])
+        _write_names(row_axes[0], dict(rivals))
+    sizes = sorted(part["n"].unique())
+    for ax in axes.flat:
+        ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.tick_params(labelbottom=True)
+    figure.supxlabel("number of samples $n$", fontsize=8)
+    order = sorted(styles, key=lambda name: (name in KNOWN, name == RIVAL))
+    handles = [pyplot().Line2D([], [], label=name, **styles[name]) for name in order]
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(3, len(handles)))
     figure.set_label(
-        f"Mean regret by family of problems ({NOTIONS[notion]}), for the {MATRIX_ROWS} ranked "
-        "estimators with the smallest mean regret and for those of this project. The table of "
-        "families has the others. A regret of 1 equals the best published estimator of every "
-        "setting; a regret of 2 means that the RMSE is twice as large. The left column is the mean "
-        "over all families, n and k, by which the rows are sorted. An empty field means that the "
-        "estimator is not applicable."
+        f"Typical error by n ({NOTIONS[notion]}). Where the true error is above 0: geometric mean "
+        "of the RMSE over the families. Where it is 0: root mean square. Bars: 95 % t intervals "
+        "over the families. The best published estimator was chosen for each n on the development "
+        "families; its name is written in the left panel. Dotted line: an error of 0.01."
     )
     return figure
 
 
-def _format_regret(value: float) -> str:
-    if math.isnan(value):
-        return ""
-    if value >= 1000:
-        return ">999"
-    return f"{value:.2f}" if value < 9.95 else f"{value:.0f}"
+def _series(rows: pd.DataFrame, rivals: Mapping[int, str]) -> dict[str, pd.DataFrame]:
+    """Return {name in the legend: rows of the trend} for the lines of a panel, without empty ones.
+
+    `rivals` is {n: best published estimator}.
+    """
+    known = [name for name in KNOWN if rows["estimator"].eq(name).any()][:MOST_KNOWN]
+    series = {name: rows[rows["estimator"].eq(name)] for name in known}
+    series[RIVAL] = rows[rows["estimator"].eq(rows["n"].map(rivals))]
+    series[OWN] = rows[rows["estimator"].eq(OWN)]
+    return {name: part for name, part in series.items() if len(part)}
+
+
+def _line_style(name: str) -> dict[str, Any]:
+    if name == OWN:
+        return {"color": kind(OWN)[1], "marker": "o", "linewidth": 1.8, "markersize": 4}
+    if name == RIVAL:
+        return {"color": "black", "marker": "s", "linewidth": 1.4, "markersize": 3.5}
+    return {"color": KNOWN[name], "marker": ".", "linewidth": 0.9, "linestyle": "--"}
+
+
+def _draw_error(ax: Any, rows: pd.DataFrame, style: dict[str, Any], shift: float) -> None:
+    """Draw one line with its intervals, moved sideways so that the intervals do not overlap."""
+    n, error = rows["n"].to_numpy() * 1.04**shift, rows["rmse"].to_numpy()
+    bars = [error - rows["low"], rows["high"] - error]
+    thin = {"elinewidth": 0.7, "capsize": 1.2, "capthick": 0.7}
+    ax.errorbar(n, error, yerr=np.nan_to_num(bars), **style, **thin)
+
+
+def _format_errors(ax: Any) -> None:
+    """Label the axis of errors, with room for names along the lower edge."""
+    low, high = ax.get_ylim()
+    ax.set_ylim(low * (low / high) ** ROOM_FOR_NAMES, high)
+    subs = (1.0, 3.0) if high / low < 300 else (1.0,)
+    ax.yaxis.set_major_locator(LogLocator(subs=subs))
+    ax.yaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_number(value)))
+    ax.set_ylabel("typical error (RMSE)")
+
+
+def _write_names(ax: Any, rivals: Mapping[int, str]) -> None:
+    """Write the name of the best published estimator of each n along the lower edge."""
+    place = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 5.5, "color": "#444444"}
+    for n, name in rivals.items():
+        ax.text(n, 0.015, short(name), transform=ax.get_xaxis_transform(), **place)
 
 
 def _draw_matrix(

@@ -1,22 +1,25 @@
-"""Results of the arena, read once for all pages: settings, and leaderboards for all filters."""
+"""Results of the arena, read once for all pages: settings, answers, and filtered leaderboards."""
 
 from __future__ import annotations
 
 import functools
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from harness.configure.arena import Arena
 from harness.errors import BadInputError
 from harness.evaluation import arena, arena_content
 from harness.records import baseline
 
-NOTIONS = ("top_label", "binary", "canonical")  # in the order of the pages
+NOTIONS = ("binary", "top_label", "classwise", "canonical")  # in the order of the pages
 FILTERS = ("family", "n", "k")
+# Combinations of filters that have leaderboards. More of them would make the pages too large.
+FEW: tuple[tuple[str, ...], ...] = ((), ("family",), ("n",), ("k",))
+PAIRS = (("n", "k"), ("family", "n"))  # for the main estimands only
+RESAMPLES = 200  # of families, for the intervals of ranks
 ALL = "all"  # the value of a filter that is not set
-RESAMPLES = 200  # bootstrap resamples; enough for intervals with two or three digits
 BOUNDS = ("lower", "upper", "interval")
 
 
@@ -45,6 +48,16 @@ class ArenaResults:
     def boards(self) -> pd.DataFrame:
         """The leaderboards of these settings for all combinations of filters."""
         return leaderboards(self.settings)
+
+    @functools.cached_property
+    def main(self) -> pd.DataFrame:
+        """The settings of the main estimands, l1 and l2_squared."""
+        return self.settings[self.settings["estimand"].isin(arena.MAIN)]
+
+    @functools.cached_property
+    def recommendations(self) -> pd.DataFrame:
+        """The result of `arena.recommendations` for the main estimands."""
+        return arena.recommendations(self.main, arena.read_development(Arena("arena")))
 
     @property
     def notions(self) -> list[str]:
@@ -79,8 +92,8 @@ def read() -> ArenaResults | None:
     return ArenaResults(settings, stored.families, keys, int(records["key"].nunique()))
 
 
-def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataFrame:
-    """Compute the leaderboards for every combination of the filters family, n and k.
+def leaderboards(settings: pd.DataFrame) -> pd.DataFrame:
+    """Compute the leaderboards for the combinations of filters in FEW and PAIRS.
 
     Each notion and estimand has leaderboards of its own. k is the number of classes.
 
@@ -89,27 +102,20 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
     settings : DataFrame
         The result of `harness.evaluation.arena.settings`. Numbers of classes are replaced by the
         nearest of 2, 3, 10 and 100.
-    resamples : int
-        Number of bootstrap resamples in `harness.evaluation.arena.leaderboard`.
 
     Returns
     -------
     DataFrame
         Rows of `harness.evaluation.arena.leaderboard`. A filter that is not set has the value
-        "all". `ranked` is the number of estimators with a rank on the same leaderboard. For
-        estimands other than l1 and l2_squared, at most one filter is set.
+        "all". `ranked` is the number of estimators with a rank on the same leaderboard. Estimands
+        other than l1 and l2_squared have only the combinations in FEW.
     """
     coarse = points(settings)
-    coarse = coarse[coarse["regret"].notna()]
     coarse = coarse.assign(k=arena_content.near(coarse["k"]))
     main = coarse[coarse["estimand"].isin(arena.MAIN)]
-    few, many = (
-        [by for size in sizes for by in itertools.combinations(FILTERS, size)]
-        for sizes in ((0, 1), (2, 3))
-    )
     boards = [
-        *zip(few, arena.leaderboards(coarse, few, resamples)),
-        *zip(many, arena.leaderboards(main, many, resamples)),
+        *zip(FEW, arena.leaderboards(coarse, FEW, RESAMPLES)),
+        *zip(PAIRS, arena.leaderboards(main, PAIRS, RESAMPLES)),
     ]
     parts = [
         board.assign(**{name: ALL for name in FILTERS if name not in by}) for by, board in boards
@@ -122,38 +128,11 @@ def leaderboards(settings: pd.DataFrame, resamples: int = RESAMPLES) -> pd.DataF
 def points(settings: pd.DataFrame) -> pd.DataFrame:
     """Drop the rows of estimators that give bounds or intervals for the notion and estimand.
 
-    The arena's rule gives such an estimator a regret where it has no answer. That regret is not
-    comparable with the regrets of point estimates.
+    The arena's rule gives such an estimator an RMSE where it has no answer. That RMSE is not
+    comparable with those of point estimates.
     """
     by = ["estimator", "notion", "estimand"]
     bounds = settings.loc[settings["kind"].isin(BOUNDS), by].drop_duplicates()
-    rows: pd.DataFrame = settings[
-        ~settings.set_index(by).index.isin(pd.MultiIndex.from_frame(bounds))
-    ]
+    apart = settings.set_index(by).index.isin(pd.MultiIndex.from_frame(bounds))
+    rows: pd.DataFrame = settings[~apart & ~settings["estimator"].map(arena.is_bound).astype(bool)]
     return rows
-
-
-def bounds(settings: pd.DataFrame) -> pd.DataFrame:
-    """Summarise each estimator of bounds or certified intervals by notion and estimand.
-
-    Returns
-    -------
-    DataFrame
-        One row per notion, estimand, estimator and kind (lower, upper, interval), with the columns
-
-        settings, reps
-            Number of settings, and of samples with an answer.
-        coverage, worst
-            Share of these samples in which the bound or interval contains the truth, and the
-            smallest such share in a setting.
-        width, seconds
-            Mean width of the intervals, and geometric mean of the CPU seconds.
-    """
-    part = settings[settings["kind"].isin(BOUNDS)]
-    logs = np.log(part["cpu_seconds"].clip(lower=1e-6))
-    part = part.assign(seconds=logs, covered=part["reps"] * part["coverage"])
-    table = part.groupby(["notion", "estimand", "estimator", "kind"], as_index=False).agg(
-        settings=("problem", "size"), reps=("reps", "sum"), covered=("covered", "sum"),
-        worst=("coverage", "min"), width=("width", "mean"), seconds=("seconds", "mean"),
-    )  # fmt: skip
-    return table.assign(coverage=table["covered"] / table["reps"], seconds=np.exp(table["seconds"]))

@@ -32,7 +32,7 @@ from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 from harness.plan.documentation import ObjectDoc, build_object, document_id
 
-LARGEST_N = 5000  # largest n of the arena; slow estimators were run up to 1,000
+LARGEST_N = 5000  # slow estimators of the arena were run up to 1,000
 
 
 @dataclass(frozen=True)
@@ -209,6 +209,8 @@ def fact(card: Card) -> str:
     bounds = [names[kind] for kind in BOUNDS if kind in kinds]
     if bounds:
         facts.append(f"gives {' and '.join(bounds)}, which have no rank")
+    elif arena.is_bound(card.name):
+        facts.append("gives lower bounds in expectation, which have no rank")
     if card.best:
         facts.append("ranks {rank:.0f} of {ranked} at best ({place})".format(**card.best))
     elif card.overall is not None and is_main(card.overall).any():

@@ -19,7 +19,7 @@ from harness.figures.style import COLOURS, pyplot
 from harness.pages.arena_data import BOUNDS
 
 MOST = 3  # largest number of failures on the page of an estimator
-SMALL = 1.25  # an estimator with at most this regret does not fail
+SMALL = 1.25  # an estimator whose RMSE is at most this multiple of the best one does not fail
 HOLDS = 0.9  # a bound fails if its coverage is smaller
 SIZE, DPI = (3.5, 2.3), 150  # SIZE in inches: the width of a phone's screen
 KIND_NAMES = {"lower": "lower bound", "upper": "upper bound", "interval": "interval"}
@@ -66,16 +66,16 @@ class Failure:
 def worst(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the settings in which an estimator fails worst, one per family and at most three.
 
-    Point estimates fail if their regret is above 1.25. They are sorted by the difference of their
-    RMSE from that of the best published estimator, the largest first. Bounds and intervals fail if
-    their coverage is below 90 %. They are sorted by coverage, the lowest first.
+    Point estimates fail if their RMSE is more than 25 % above that of the best published estimator,
+    or the floor. They are sorted by the difference of the RMSEs, the largest first. Bounds and
+    intervals fail if their coverage is below 90 %. They are sorted by coverage, the lowest first.
 
     Parameters
     ----------
     rows : DataFrame
-        Rows of `harness.evaluation.arena.settings` for one estimator. Only one estimand is
-        considered: l1 if its truth is known, else l2_squared, else the first by name with a known
-        truth.
+        Rows of `harness.evaluation.arena.settings` for one estimator, with the column `best_rmse`:
+        the RMSE of the best published estimator. Only one estimand is considered: l1 if its truth
+        is known, else l2_squared, else the first by name with a known truth.
     """
     known = rows[rows["truth"].notna()]
     estimands = set(known["estimand"])
@@ -84,8 +84,9 @@ def worst(rows: pd.DataFrame) -> pd.DataFrame:
     is_bound = known["kind"].isin(BOUNDS)
     failing = known[is_bound & known["coverage"].lt(HOLDS)].sort_values("coverage", kind="stable")
     if not len(failing):
-        points = known[~is_bound & known["regret"].gt(SMALL)]
-        behind = points["rmse"] * (1.0 - 1.0 / points["regret"])
+        points = known[~is_bound]
+        least = np.maximum(points["best_rmse"], arena.floors(points))
+        behind = (points["rmse"] - least)[points["rmse"].gt(SMALL * least)]
         failing = points.loc[behind.sort_values(ascending=False, kind="stable").index]
     return failing.drop_duplicates("family").head(MOST)
 
@@ -101,7 +102,7 @@ def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
         {estimator: its rows of `harness.evaluation.arena.settings`} for all estimators.
     """
     settings = []
-    for setting in worst(rows[estimator]).to_dict("records"):
+    for setting in worst(_with_best(rows[estimator], rows)).to_dict("records"):
         best = setting["best"]
         other = rows[best] if isinstance(best, str) and best != estimator else rows[estimator][:0]
         parts = [
@@ -110,6 +111,17 @@ def failures(estimator: str, rows: Mapping[str, pd.DataFrame]) -> list[Failure]:
         ]
         settings.append(Failure(setting, *parts))
     return settings
+
+
+def _with_best(mine: pd.DataFrame, rows: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Add the column best_rmse, the RMSE of the estimator `best` in the same setting."""
+    keys = [*PLACE, "n"]
+    names = [name for name in mine["best"].dropna().unique() if name in rows]
+    if not names:
+        return mine.assign(best_rmse=np.nan)
+    others = pd.concat([rows[name][[*keys, "estimator", "rmse"]] for name in names])
+    others = others.rename(columns={"estimator": "best", "rmse": "best_rmse"})
+    return mine.merge(others, how="left", on=[*keys, "best"])
 
 
 def words(failure: Failure) -> str:

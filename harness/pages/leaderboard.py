@@ -1,4 +1,4 @@
-"""Pages of the arena: recommended estimators by n and k, and a leaderboard for every notion.
+"""Pages of the arena: which estimator to use at each n, and a leaderboard for every notion.
 
 k is the number of classes. The table and the chart of a leaderboard share their filters. All
 numbers are aggregated in advance, with a row per estimator for every combination of filters, so
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -19,110 +18,86 @@ import pandas as pd
 from harness.common.names import ESTIMANDS, estimand_name, notion_name
 from harness.common.wording import format_interval, format_seconds
 from harness.configure.arena import Arena
-from harness.evaluation import arena, arena_content
-from harness.figures import estimator_kinds
+from harness.evaluation import arena
+from harness.evaluation.arena_trends import trends
+from harness.figures import arena_plot, estimator_kinds
+from harness.figures.figure_files import to_png
 from harness.figures.style import COLOURS
-from harness.pages import arena_data, arena_tables
+from harness.pages import arena_answers, arena_bounds, arena_data, arena_tables
+from harness.pages.arena_answers import ABOUT
 from harness.pages.arena_data import ALL, FILTERS, ArenaResults, filtered_by
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 
-ABOUT = {
-    "top_label": "whether the confidence in the predicted class is right",
-    "binary": "whether the probability of class 1 is right",
-    "canonical": "whether the whole vector of probabilities is right",
-}
 FIELDS = (  # entries of a row, in the order that the page's script expects
-    "estimator", "rank", "rank_low", "rank_high", "regret", "low", "high", "rmse", "bias", "over",
-    "cpu_seconds", "settings", "share", "coverage", "worst", "worst_at",
-    "frontier", "undefined", "failed", "skipped",
+    "estimator", "rank", "rank_low", "rank_high", "regret", "low", "high", "rmse",
+    "rmse_calibrated", "bias", "over", "cpu_seconds", "settings", "share", "coverage", "worst",
+    "worst_at", "frontier", "undefined", "failed", "skipped",
 )  # fmt: skip
 CHART_FIELDS = ("rank", "regret", "low", "high", "cpu_seconds", "bias", "settings", "frontier")
+DPI = 150  # of the pictures
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross")
-RUNNER_UP = {
-    "better": "better than {} (95 %, all fields together)",
-    "undecided": "not significantly better than {}",
-    "worse": "{} is better on paired replications", "alone": "no other estimator",
-}  # fmt: skip
 
 
 def pages(sources: Sources) -> Files:
-    """Yield arena/index.html and, for each notion, arena/<notion>.html with its leaderboard."""
+    """Yield arena/index.html with its pictures, and arena/<notion>.html for each notion."""
     results = arena_data.read()
     yield "arena/index.html", _overview(results)
-    for notion in results.notions if results else ():
-        yield f"arena/{notion}.html", _leaderboard(results, notion)  # type: ignore[arg-type]
+    if results is None:
+        return
+    curves = trends(results.main, arena.read_development(Arena("arena")))
+    for notion in _answered(results):
+        figure = arena_plot.errors(curves, results.recommendations, notion)
+        yield f"arena/{_picture(notion)['uri']}", to_png(figure, DPI)
+    for notion in results.notions:
+        yield f"arena/{notion}.html", _leaderboard(results, notion)
+
+
+def _answered(results: ArenaResults) -> list[str]:
+    """Return the notions that have recommendations, in the order of the pages."""
+    notions = set(results.recommendations["notion"])
+    return [notion for notion in arena_data.NOTIONS if notion in notions]
+
+
+def _picture(notion: str) -> dict[str, str]:
+    title = f"Typical error by n: {notion_name(notion)}"
+    caption = (
+        "Left: where the true error is above 0. Right: calibrated problems. Bars: 95 % intervals "
+        "over families. The best published estimator of each n has its name in the left panel."
+    )
+    return {"title": title, "uri": f"pictures/errors_{notion}.png", "caption": caption}
+
+
+def _count_replications(settings: pd.DataFrame) -> str:
+    """Return the range of the numbers of replications as a text, such as "5 to 20"."""
+    counts = settings[["reps", "undefined", "failed", "skipped"]].sum(axis=1)
+    low, high = int(counts.min()), int(counts.max())
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _overview(results: ArenaResults | None) -> str:
     values: dict[str, Any] = {"results": results}
     if results:
         values |= {
-            "about": ABOUT, "matrices": list(matrices(results)), "rule": arena.RULE,
+            "about": ABOUT, "rule": arena.RULE,
+            "answers_by_notion": arena_answers.sections(results.recommendations),
+            "pictures": {notion: _picture(notion) for notion in _answered(results)},
             "estimators": results.settings["estimator"].nunique(),
             "problems": results.settings["problem"].nunique(),
             "sizes": sorted(int(n) for n in results.settings["n"].unique()),
             "development": arena.read_development(Arena("arena")),
         }  # fmt: skip
     title = "The arena: which estimator should I trust?"
-    description = (
-        "Which estimator of calibration error to use, by notion, number of samples and number of "
-        "classes."
-    )
+    description = "Which estimator of calibration error to use, by notion and number of samples."
     values |= {"description": description, "tables": True}
     return page("arena_overview.html.j2", "arena/index.html", title, **values)
-
-
-def matrices(results: ArenaResults) -> Iterator[dict[str, Any]]:
-    """Yield tables of the recommended estimator by k (rows) and n (columns).
-
-    There is one table for each notion and main estimand.
-    """
-    coarse = results.settings[results.settings["estimand"].isin(arena.MAIN)]
-    coarse = coarse.assign(k=arena_content.near(coarse["k"]))
-    chosen = arena.choices(coarse, ("n", "k"))
-    boards = filtered_by(results.boards, "n", "k")
-    for notion in results.notions:
-        for estimand in arena.MAIN:
-            part, board = (
-                frame[frame["notion"].eq(notion) & frame["estimand"].eq(estimand)]
-                for frame in (chosen, boards)
-            )
-            published = _published(board)
-            sizes, classes = (sorted(part[name].unique()) for name in ("n", "k"))
-            cells = {
-                (row["k"], row["n"]): {
-                    **row, "interval": format_interval(row["regret"], row["low"], row["high"]),
-                    "against": RUNNER_UP[row["verdict"]].format(row["runner_up"]),
-                    "published": published.get((row["k"], row["n"])),
-                }
-                for row in part.to_dict("records")
-            }  # fmt: skip
-            rows = [(k, [cells.get((k, n)) for n in sizes]) for k in classes]
-            if rows:
-                yield {"notion": notion, "estimand": estimand, "sizes": sizes, "rows": rows}
-
-
-def _published(board: pd.DataFrame) -> dict[tuple[int, int], str]:
-    """Return {(k, n): best published estimator and its regret}, for k classes and n rows.
-
-    Pairs (k, n) are left out unless the best of all estimators is one of this project.
-    """
-    texts = {}
-    ranked = board[board["rank"].notna()].sort_values("rank")
-    for (k, n), part in ranked.groupby(["k", "n"]):
-        ours = ~part["estimator"].map(arena.is_published)
-        if ours.iloc[0] and not ours.all():
-            best = part[~ours].iloc[0]
-            regret = format_interval(best["regret"], best["low"], best["high"])
-            texts[int(k), int(n)] = f"{best['estimator']} {regret}"
-    return texts
 
 
 def _leaderboard(results: ArenaResults, notion: str) -> str:
     boards = results.boards[results.boards["notion"].eq(notion)]
     first = with_frontier(filtered_by(boards[boards["estimand"].eq("l1")]))
-    bounds = arena_data.bounds(results.settings)
+    main = results.main[results.main["notion"].eq(notion)]
+    bounds = arena_bounds.bound_sections(arena.bounds(main))
     name = notion_name(notion)
     return page(
         "leaderboard.html.j2", f"arena/{notion}.html", f"Leaderboard: {name} calibration",
@@ -132,8 +107,8 @@ def _leaderboard(results: ArenaResults, notion: str) -> str:
         heads=arena_tables.HEADS, filters=filters(boards), rule=arena.RULE, alt=alt(first),
         rows=[arena_tables.leaderboard_row(row) for row in first.to_dict("records")],
         data=packed(boards), chart=chart(chart_rows(first)),
-        bounds=bounds[bounds["notion"].eq(notion)].to_dict("records"),
-        resamples=arena_data.RESAMPLES,
+        bounds=[row for part in bounds for row in part["rows"]],
+        bound_heads=arena_bounds.BOUND_HEADS, reps=_count_replications(main),
     )  # fmt: skip
 
 
@@ -169,21 +144,15 @@ def packed(boards: pd.DataFrame) -> dict[str, Any]:
         rows
             {"estimand|family|n|k": rows}. Numbers have three significant digits; None means that
             there is no number.
-
-        If all of family, n and k are filtered, the rows have no worst regret, as it equals the
-        mean.
     """
     estimators, places = (sorted(boards[name].unique()) for name in ("estimator", "worst_at"))
     codes = {
         "estimator": {name: i for i, name in enumerate(estimators)},
         "worst_at": {name: i for i, name in enumerate(places)},
     }
-    worst = [name for name in FIELDS if name.startswith("worst")]
     rows: dict[str, list[list[Any]]] = {}
     for key, part in boards.groupby(["estimand", *FILTERS], sort=False):
         part = with_frontier(part).assign(**{n: part[n].map(code) for n, code in codes.items()})
-        if ALL not in key:
-            part[worst] = math.nan
         fields = part[list(FIELDS)].itertuples(index=False)
         rows["|".join(key)] = [[round_number(value) for value in row] for row in fields]
     kinds = [estimator_kinds.kind(name)[0] for name in estimators]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from harness.configure import catalogue
-from harness.pages import index
-from harness.pages.arena_tables import ANSWER_COLUMNS
+from harness.pages import arena_answers, index
 from harness.pages.sources import Files, Sources
-from harness.pages.templating import join_equations, page
+from harness.pages.templating import page
 
 # (question, link, description of the linked page); `Sources.results` is put in place of {results}
 QUESTIONS = (
     ("Is my model calibrated?", "#judge", "one command on a file of predictions"),
-    ("Which estimator should I use at my n and k?", "arena/index.html",
-     "the arena, with filters for notion, family, n and k"),
+    ("Which estimator should I use at my n?", "arena/index.html",
+     "the arena's answer by notion and n, and leaderboards with filters"),
     ("How wrong is the binned ECE, and in which direction?", "estimators/binned15.html",
      "the page of binned15: bias, failures, cost"),
     ("What does an estimator cost for 10,000 predictions?", "estimators/index.html",
@@ -46,20 +47,17 @@ def pages(sources: Sources) -> Files:
         "overview.html.j2", "index.html", "calharness",
         description="Estimators of calibration error on problems with known truth, and the numbers "
         "of five papers compared with ours.",
-        heads=ANSWER_COLUMNS, answers=answers(sources.root), questions=questions, results=results,
+        heads=arena_answers.FIRST_COLUMNS, answers=answers(sources.root), questions=questions,
+        results=results,
         estimators=catalogue.counts("estimator"), problems=catalogue.counts("problem"),
         **index.summary(sources.sections, sources.papers),
     )  # fmt: skip
 
 
-def answers(root: Path) -> list[list[str]]:
-    """Return the rows of the table of recommended estimators, from the arena's stored results.
+def answers(root: Path) -> list[dict[str, Any]]:
+    """Return the lines of the table of estimators, from the arena's stored recommendations.
 
     The list is empty if there are no stored results.
     """
-    path = root / "arena" / "index_answers.csv"
-    if not path.is_file():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = [[row[name] for name in ANSWER_COLUMNS] for row in csv.DictReader(file)]
-    return [[join_equations(question), *others] for question, *others in rows]
+    path = root / "arena" / "index_recommendations.csv"
+    return arena_answers.first_lines(pd.read_csv(path)) if path.is_file() else []

@@ -200,10 +200,12 @@ def _page(
 def nearest(name: str, results: ArenaResults) -> Iterator[dict[str, Any]]:
     """Yield the estimators with the smallest and the largest RMSE on a problem, for every notion.
 
-    The RMSE is that of the l1 error at n = 1,000. Anchors such as oracles are left out.
+    The RMSE is that of the l1 error at n = 1,000. Bounds, and anchors such as oracles, are left
+    out.
     """
-    part = results.settings.dropna(subset=["regret"])
+    part = results.settings.dropna(subset=["rmse", "truth"])
     part = part[part["problem"].eq(name) & part["n"].eq(N) & part["estimand"].eq("l1")]
+    part = arena_data.points(part)
     part = part[~part["estimator"].map(arena.is_anchor).astype(bool)]
     for notion, group in part.groupby("notion", sort=False):
         rows = group.sort_values("rmse")[["estimator", "rmse", "bias"]].to_dict("records")

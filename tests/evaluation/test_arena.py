@@ -369,7 +369,7 @@ def test_every_problem_of_the_arena_has_one_family_and_is_in_one_part():
 
 @pytest.mark.slow
 def test_a_small_arena_from_cells_to_its_page(tmp_path):
-    """The page is self-contained, states the rule under its tables, and is drawn once."""
+    """The page is self-contained, states the rule, and is drawn once."""
     experiment = Experiment.of(
         [
             "experiment=arena",
@@ -386,7 +386,7 @@ def test_a_small_arena_from_cells_to_its_page(tmp_path):
     files, _, _ = drawing.render(experiment, frame)
     text = files[-1].read_text()
     assert files[-1].name == f"{experiment.stem}.html" and drawing.is_drawn(experiment, frame)
-    assert html.unescape(text).count(arena.RULE.split(";")[0]) >= 8 and "<img" in text
+    assert arena.RULE.split(";")[0] in html.unescape(text) and "<img" in text
     assert not re.search(r"(src|href)=\"(https?:)?//", text)
     assert "nan" not in re.sub(r"base64,[^\"]*", "", text).lower().split()
     board = pd.read_csv(tmp_path / "variations" / experiment.stem / f"{experiment.stem}.csv")

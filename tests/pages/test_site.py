@@ -7,12 +7,23 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from browser import chromium, sort_by
+from test_arena_answers import row
 
 from harness.common.paths import CHECKOUT
 from harness.errors import BadInputError
-from harness.pages import assets, build, index, overview, own_results, paper_pages, provenance_page
+from harness.pages import (
+    arena_answers,
+    assets,
+    build,
+    index,
+    overview,
+    own_results,
+    paper_pages,
+    provenance_page,
+)
 from harness.pages.templating import environment
 
 RESULTS = CHECKOUT / "results"
@@ -49,8 +60,10 @@ def small(tmp_path_factory):
         (folder / "berta2026" / name).write_bytes((RESULTS / "berta2026" / name).read_bytes())
     (folder / "index.html").write_bytes((RESULTS / "index.html").read_bytes())
     (folder / "arena").mkdir()
-    for name in ("index.html", "index_answers.csv"):
-        (folder / "arena" / name).write_bytes((RESULTS / "arena" / name).read_bytes())
+    (folder / "arena" / "index.html").write_bytes((RESULTS / "arena" / "index.html").read_bytes())
+    rows = [row(n, notion) for notion in ("binary", "top_label") for n in (50, 200, 1000)]
+    table = arena_answers.table(pd.DataFrame(rows))
+    table.to_csv(folder / "arena" / "index_recommendations.csv", index=False)
     differs = {"reps": [20, "<i>5</i>"], "problem.a": [{"x": 1}, None]}
     a_run(folder, name="<s>mine", title="A <b> & c", experiment="berta2026_fig2", differs=differs)
     a_run(
@@ -161,12 +174,17 @@ def test_what_came_from_data_is_text(small):
     )
 
 
-def test_the_ten_lines_are_those_of_the_arenas_page(small):
+def test_the_lines_of_the_first_page_are_the_stored_recommendations(small):
     first = (small / "index.html").read_text()
-    lines = overview.answers(RESULTS)
-    assert len(lines) == 10 and all(len(line) == len(overview.ANSWER_COLUMNS) for line in lines)
-    for _, use, off, *_ in lines:
-        assert f'href="estimators/{use}.html"' in first and f">{off}<" in first
+    lines = overview.answers(small.parent)
+    assert [(line["notion"], line["n"]) for line in lines] == [
+        ("binary", 200), ("binary", 1000), ("top_label", 200), ("top_label", 1000),
+    ]  # fmt: skip
+    for line in lines:
+        for role in ("own", "rival"):
+            name, error = line[role]["name"], line[role]["rmse"]
+            assert f'href="estimators/{name}.html"' in first and f">{error}<" in first
+        assert line["verdict"] in first
 
 
 def test_a_later_build_removes_what_is_gone_and_keeps_the_documentation(small, tmp_path):

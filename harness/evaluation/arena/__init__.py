@@ -32,7 +32,6 @@ are not compared by a test.
 
 from harness.evaluation.arena.boards import frontier, leaderboard, leaderboards
 from harness.evaluation.arena.bounds import bounds, interval_table
-from harness.evaluation.arena.choices import against, choices
 from harness.evaluation.arena.confidence_set import confidence_set
 from harness.evaluation.arena.recommendations import recommendations, rivals
 from harness.evaluation.arena.regrets import settings
@@ -51,8 +50,8 @@ from harness.evaluation.arena.rules import (
 from harness.evaluation.arena.statements import Statement, better, holm
 
 __all__ = [
-    "MAIN", "OTHER", "RULE", "Statement", "against", "better", "bounds", "choices",
-    "confidence_set", "floors", "frontier", "holm", "interval_table", "is_anchor", "is_bound",
-    "is_published", "leaderboard", "leaderboards", "map_families", "read_development",
-    "read_families", "recommendations", "rivals", "settings",
+    "MAIN", "OTHER", "RULE", "Statement", "better", "bounds", "confidence_set", "floors",
+    "frontier", "holm", "interval_table", "is_anchor", "is_bound", "is_published", "leaderboard",
+    "leaderboards", "map_families", "read_development", "read_families", "recommendations",
+    "rivals", "settings",
 ]  # fmt: skip

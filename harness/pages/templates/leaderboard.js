@@ -22,10 +22,8 @@
 
   const row = entries => {
     const r = Object.fromEntries(data.fields.map((name, i) => [name, entries[i]]));
-    const at = r.worst_at === null ? "this family, n and k" : data.at[r.worst_at];
-    if (r.worst_at === null) Object.assign(r, { worst: r.regret });
     return { ...r, kind: data.kinds[r.estimator], estimator: data.estimators[r.estimator], interval: interval(r.regret, r.low, r.high),
-      worst_interval: `${interval(r.worst, null, null)} at ${at.replaceAll(" = ", "\u00a0=\u00a0")}`, cost: seconds(r.cpu_seconds) };
+      worst_interval: `${r.worst === null ? "–" : fixed(r.worst)} (${data.at[r.worst_at].replaceAll("_", " ")})`, cost: seconds(r.cpu_seconds) };
   };
   const chosen = () => (data.rows[filters.map(one => one.value).join("|")] || []).map(row);
 
@@ -39,7 +37,7 @@
     layout: { topStart: ["pageLength", { buttons: [{ extend: "colvis", text: "Columns", columns: ":gt(0)" }] }] },
     columns: [
       { data: "estimator", cellType: "th", className: "left", createdCell: cell => cell.setAttribute("scope", "row"), render: (name, what) => what === "display" ? link(name) : name },
-      column("rank", ranks), column("regret", r => r.interval), { ...column("worst", r => r.worst_interval), className: "worst" }, column("rmse", r => number(r.rmse, 3)),
+      column("rank", ranks), column("regret", r => r.interval), { ...column("worst", r => r.worst_interval), className: "worst" }, column("rmse", r => number(r.rmse, 3)), column("rmse_calibrated", r => number(r.rmse_calibrated, 3)),
       column("bias", r => signed(r.bias)), column("over", r => percent(r.over)), column("coverage", r => percent(r.coverage)),
       column("cpu_seconds", r => r.cost), { ...column("settings", r => `${r.settings.toLocaleString("en")} (${percent(r.share)})${lost(r)}`), className: "settings" },
     ],
@@ -59,7 +57,7 @@
     draw(rows);
     const ranked = rows.filter(r => r.rank !== null).length, most = Math.max(0, ...rows.map(r => r.settings));
     summary.textContent = rows.length ? `${rows.length} estimators, ${ranked} of them ranked, over up to ${most.toLocaleString("en")} settings.`
-      : "No results: no problem fits these filters, or this estimand allows only one filter at a time.";
+      : "No results. Filters that can be combined: n with k, and n with family; for estimands other than the L1 and the squared error, one filter at a time.";
   };
   const read = () => {
     const asked = new URLSearchParams(location.hash.slice(1));
