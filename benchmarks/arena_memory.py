@@ -39,7 +39,7 @@ def estimators() -> list[str]:
     """Return the ids of the estimators that the arena ranks."""
     parts = [
         compose([f"experiment={name}"]).estimator
-        for name in ("arena", "arena_hundred", "arena_slow")
+        for name in ("arena", "arena_hundred", "arena_costly", "arena_slow")
     ]
     return list(dict.fromkeys(name for part in parts for name in part))
 
