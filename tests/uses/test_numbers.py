@@ -332,7 +332,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "had established a difference in {} statements about them. {} of these were "
             "established again, {} were not, and none was reversed"
         ): stored.second_draw,
-        "(a regret of {:.0f} in two of them)": stored.worst_of_best,
+        "The largest mean regret of _ in a family is {:.1f}.": stored.worst_of_best,
     },
     BINNING: {
         (
@@ -423,10 +423,11 @@ STATED = {  # names, settings, formulas and examples by page: nobody measured th
     TRUST: (
         "20 each (5 where there are 100 classes)", "1 is as good as", "2 is twice as far off",
         "0.1 / √n (0.1 / n for",
-        "a regret of 1 is bad", "truth is 0, an estimator that always says 0", "20 samples.",
+        "a regret of 1 is bad", "truth is 0, an estimator that always says 0",
         "A regret of 1.15 and one of 1.20", "at most 5 %", "n is 200 to 5,000.", "at 100 rows",
         "covers at least 97 %",
-        "worst with 100 classes", "at n = 200,", "an L1 error of 0.002, 0.005, 0.01 and 0.05",
+        "At n = 200", "true error is above 0", "true error is 0 there", "where the truth is 0",
+        "its 95 % interval over families", "an L1 error of 0.002, 0.005, 0.01 and 0.05",
         "have 2, 3, 10 or 100 classes",
         "share of 95 % intervals", "by 40 draws or 100.",
         # binomial: 0.048 for 35 of 40

@@ -12,6 +12,7 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.judging.measured import measurements
+from harness.pages import arena_answers
 from harness.records import baseline
 
 RESULTS = DOCS.parent / "results"
@@ -98,29 +99,23 @@ def matches(quantity: str, start: str) -> bool:
     return quantity.startswith(start) and not quantity.endswith("best_lower")
 
 
-def regret() -> str:
-    """Return one table per notion and estimand of the five estimators with the lowest mean regret.
+def recommendations() -> str:
+    """Return one table per notion and estimand: `best` and the best published estimator at each n.
 
-    The numbers are read from results/arena/index.csv.
+    The numbers are read from results/arena/index_recommendations.csv.
     """
-    index = pd.read_csv(RESULTS / "arena" / "index.csv")
-    # keep the estimators that have a value in every setting and are no oracles
-    index = index[index["share"].eq(1) & index["rank"].notna()]
+    whole = pd.read_csv(RESULTS / "arena" / "index_recommendations.csv")
+    columns = ["n", "`best` is off by", "best published", "is off by", "ratio [95 %]", "verdict"]
     parts = []
-    for (notion, estimand), group in index.groupby(["notion", "estimand"], sort=False):
-        rows = []
-        for _, row in group.sort_values("regret").head(5).iterrows():
-            mean = f"{row['regret']:.2f} ({row['low']:.2f} to {row['high']:.2f})"
-            coverage = "" if pd.isna(row["coverage"]) else f"{100 * row['coverage']:.0f} %"
-            worst = f"{row['worst']:.1f} ({row['worst_at']})"
-            seconds = f"{row['cpu_seconds']:.2g} s"
-            rows.append([f"`{row['estimator']}`", mean, worst, coverage, seconds])
-        columns = [
-            "estimator",
-            "mean regret (95 % interval)",
-            "worst group (family, n, k)",
-            "intervals hold",
-            "CPU",
-        ]
-        parts.append(f"### {notion}, {estimand}\n\n{table(columns, rows)}")
+    for section in arena_answers.sections(whole):
+        for board in section["boards"]:
+            rows = []
+            for line in board["lines"]:
+                own, rival = line["own"], line["rival"]
+                name = f"`{rival['name']}`" if rival else "–"
+                errors = [who["rmse"] if who else "–" for who in (own, rival)]
+                verdict = line["verdict"].partition(":")[0]
+                rows.append([f"{line['n']:,}", errors[0], name, errors[1], line["ratio"], verdict])
+            title = f"{section['name']}, {board['name']}"
+            parts.append(f"### {title[0].upper()}{title[1:]}\n\n{table(columns, rows)}")
     return "\n\n".join(parts)

@@ -40,7 +40,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "claims": claims.failing,
     },
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
-    "explanation/trust.md": {"arena": measured.regret, "coverage": measured.coverage},
+    "explanation/trust.md": {"arena": measured.recommendations, "coverage": measured.coverage},
     "speed.md": {"machine": speed.machine, "peers": speed.peers, "wins": speed.wins},
 }
 
