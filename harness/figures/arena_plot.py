@@ -239,7 +239,8 @@ def _format_errors(ax: Any) -> None:
 
 def _write_names(ax: Any, rivals: Mapping[int, str]) -> None:
     """Write the name of the best published estimator of each n along the lower edge."""
-    place = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 5.5, "color": "#444444"}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+    place = {"rotation": 90, "ha": "center", "va": "bottom", "fontsize": 5.5, "bbox": box}
     for n, name in rivals.items():
         ax.text(n, 0.015, short(name), transform=ax.get_xaxis_transform(), **place)
 

@@ -102,6 +102,7 @@ def save(experiment: Recorded, frame: pd.DataFrame) -> list[Path]:
         bounds=arena_bounds.bound_sections(content.bounds), bound_heads=arena_bounds.BOUND_HEADS,
         intervals=arena_bounds.interval_sections(content.intervals),
         interval_heads=arena_bounds.INTERVAL_HEADS,
+        bound_meaning=arena_bounds.BOUND_MEANING, interval_meaning=arena_bounds.INTERVAL_MEANING,
         methods=arena_tables.method_tables(frame, families, settings),
         problems=content.settings["problem"].nunique(), cells=frame["key"].nunique(),
         estimators=content.settings["estimator"].nunique(),

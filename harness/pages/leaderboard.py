@@ -108,7 +108,8 @@ def _leaderboard(results: ArenaResults, notion: str) -> str:
         rows=[arena_tables.leaderboard_row(row) for row in first.to_dict("records")],
         data=packed(boards), chart=chart(chart_rows(first)),
         bounds=[row for part in bounds for row in part["rows"]],
-        bound_heads=arena_bounds.BOUND_HEADS, reps=_count_replications(main),
+        bound_heads=arena_bounds.BOUND_HEADS,
+        bound_meaning=arena_bounds.BOUND_MEANING, reps=_count_replications(main),
     )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def test_bounds_and_intervals_are_texts_by_notion():
     ])  # fmt: skip
     first, second = arena_bounds.bound_sections(bounds)
     assert [first["name"], second["name"]] == ["binary", "top-label"]
-    assert first["rows"] == [["best", "lower", "L1 error", "200", "98 %", "0.032", "2 ms"]]
+    assert first["rows"] == [["best", "lower", "L1 error", "200", "98 %", "96 %", "0.032", "2 ms"]]
     assert len(first["rows"][0]) == len(arena_bounds.BOUND_HEADS)
     entry = {**place, "notion": "binary", "lowest": 0.5, "lowest_family": "dead_zone",
              "share": 0.9, "width": 0.1, "relative_width": 1.5}  # fmt: skip
