@@ -13,7 +13,7 @@ import pandas as pd
 from harness.commands.experiment import Experiment
 from harness.common.paths import BASELINE
 from harness.pages import arena_page
-from harness.records import baseline, stored
+from harness.records import baseline, stored, stored_columns
 
 COLUMNS = (*baseline.COMPARED, "level")  # of the records, that the page reads
 
@@ -29,7 +29,7 @@ def main() -> None:
             frame = stored.load_frame(path, part.plan, COLUMNS)
             names = pd.Categorical([name] * len(frame))
             frames.append(frame.assign(experiment=names))
-    paths = arena_page.save(arena, baseline.concatenate(frames))
+    paths = arena_page.save(arena, stored_columns.concatenate(frames))
     print(f"{len(paths)} files, such as {paths[-1]}")
 
 

@@ -20,7 +20,7 @@ from harness.plan import components
 from harness.plan.cells import Cell
 from harness.plan.components import Component
 from harness.plan.plan import Plan
-from harness.records import baseline, reader
+from harness.records import baseline, reader, stored_columns
 from harness.records.baseline import Baseline
 from harness.records.truths import read_truths, write_truths
 
@@ -251,6 +251,7 @@ def records(comparison: Comparison) -> pd.DataFrame:
         for name in ("problem", "notion", "n", "rep")
     }
     computed = reader.load_records(comparison.out, keys, baseline.COMPARED)
+    computed = computed.astype({"key": stored_columns.KEYS})
 
     # If some cells of the plan were not computed, the baseline already contains them.
     is_complete = computed["key"].nunique() == len(plan.cells)
@@ -273,7 +274,7 @@ def records(comparison: Comparison) -> pd.DataFrame:
     known = known[~known["key"].isin(set(computed["key"]))]
     if request.group == "problem":
         known = known[known["key"].isin(keys)]
-    frame = baseline.concatenate([computed[_has_truth(computed, request.estimand)], known])
+    frame = stored_columns.concatenate([computed[_has_truth(computed, request.estimand)], known])
     if not frame["estimand"].notna().any():
         estimands = request.estimand
         names = f" of {', '.join(estimands)}" if estimands else ""

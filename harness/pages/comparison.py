@@ -65,27 +65,29 @@ def headlines(statements: pd.DataFrame, board: pd.DataFrame, own: str) -> list[s
         rank = ranks.loc[ranks["estimator"].eq(own), "rank"]
         known = len(rank) and math.isfinite(rank.iloc[0])
         place = f" Its rank is {rank.iloc[0]:.0f} of {_ranked(ranks)}." if known else ""
-        verdicts = " ".join(_verdict(row) for row in part.itertuples(index=False))
+        verdicts = " ".join(_verdict(row, own) for row in part.itertuples(index=False))
         texts.append(
-            f"{NOTIONS[str(notion)].capitalize()} {axis_name(str(estimand))}: {own} {verdicts}"
-            f"{place}"
+            f"{NOTIONS[str(notion)].capitalize()} {axis_name(str(estimand))}: {verdicts}{place}"
         )
     return texts
 
 
-def _verdict(row: Any) -> str:
-    """Return the verdict of one statement as a sentence without its first subject."""
-    rival = describe_rivals(row)
-    times = f"Its RMSE is {format_factor(row.ratio)} times (95 %: {_range(row)}) that of {rival}"
+def _verdict(row: Any, own: str) -> str:
+    """Return the verdict of one statement as a sentence."""
+    names = set(row.rivals.values())
+    rival = names.pop() if len(names) == 1 else "the best published estimator of each n"
+    if row.opponent != OWN and rival in row.rivals.values():
+        rival += ", the best published estimator"
+    ratio = f"its RMSE is {format_factor(row.ratio)} times as large (95 %: {_range(row)})"
     families = _count_families(row.families)
     if row.about == "these families":
-        return f"was compared on {families} only, too few for a verdict. {times}."
+        return f"{own} is not judged against {rival} from {families} alone; {ratio}."
     verdict = {
-        "better": f"is more accurate than {rival}.",
-        "worse": f"is less accurate than {rival}.",
-        "undecided": f"is neither better nor worse than {rival}, as far as these samples show.",
+        "better": f"is more accurate than {rival}",
+        "worse": f"is less accurate than {rival}",
+        "undecided": f"is neither better nor worse than {rival}, as far as these samples show",
     }[row.verdict]
-    return f"{verdict} {times}, over {families}."
+    return f"{own} {verdict}: over {families}, {ratio}."
 
 
 def describe_rivals(row: Any) -> str:

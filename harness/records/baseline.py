@@ -21,9 +21,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from pandas.api.types import union_categoricals
 
 from harness.common.paths import CHECKOUT
 from harness.configure.compose import compose
@@ -34,7 +32,7 @@ from harness.plan import plan as planning
 from harness.plan.cells import Block, Cell, Cells
 from harness.plan.plan import Plan
 from harness.problems.base import ProblemSpec
-from harness.records import baseline_description, reader, schema, stored
+from harness.records import baseline_description, reader, schema, stored, stored_columns
 from harness.records.baseline_description import REMEDY, Description, find_folder
 
 WHOLE = "arena_index"  # the experiment whose `records_of` lists all experiments of the arena
@@ -87,15 +85,17 @@ class Baseline:
     ) -> pd.DataFrame:
         """Return all stored records with truths, in the form of `load_records`.
 
-        There are about a million rows. `columns` and `choose` select the columns and rows that are
-        read (see `stored.load_frame`), which saves memory. Texts become pandas categories.
+        There are about four million rows. `columns` and `choose` select the columns and rows that
+        are read (see `stored.load_frame`), which saves memory. Texts become pandas categories,
+        except for the key.
         """
         wanted = list(columns)
-        frames = []
-        for name, plan in self.plans.items():
-            path = stored.file_path(self.folder, name)
-            frames.append(stored.load_frame(path, plan, {*wanted, "key", "estimand"}, choose))
-        frame = concatenate(frames)
+        frame = stored_columns.concatenate([
+            stored.load_frame(
+                stored.file_path(self.folder, name), plan, {*wanted, "key", "estimand"}, choose
+            )
+            for name, plan in self.plans.items()
+        ])  # fmt: skip
         twice = frame.duplicated(["key", "estimand"])
         frame = frame[wanted]
         return frame[~twice].reset_index(drop=True) if twice.any() else frame
@@ -243,22 +243,6 @@ def read(folder: str | Path | None = None) -> Baseline:
 def load(folder: str | Path | None = None) -> pd.DataFrame:
     """Return all records of the baseline with truths, in the form of `load_records`."""
     return read(folder).records()
-
-
-def concatenate(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """Return one frame with the rows of all frames, which have the same columns.
-
-    Unlike `pandas.concat`, this keeps categories as categories, in alphabetical order.
-    """
-    columns: dict[str, Any] = {}
-    for name in frames[0]:
-        parts = [frame[name] for frame in frames]
-        if isinstance(parts[0].dtype, pd.CategoricalDtype):
-            parts = [p.cat.rename_categories(p.cat.categories.astype(object)) for p in parts]
-            columns[name] = union_categoricals(parts, sort_categories=True)
-        else:
-            columns[name] = np.concatenate(parts)
-    return pd.DataFrame(columns, copy=False)
 
 
 @contextmanager

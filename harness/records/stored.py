@@ -28,7 +28,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -51,18 +51,22 @@ from harness.records.stored_columns import (
     TEXTS,
     TIMES,
     cell_table,
+    concatenate,
     decode,
     rounded,
     split_diagnostics,
+    tables,
 )
 from harness.records.stored_plan import describe, restore_plan
 from harness.records.truths import read_truths, write_truths
 
 FOLDER = "records_of"
+BATCH = 2**18  # rows of a file that are decoded at once to choose among them
 EXACT = 20_000  # number of rows up to which numbers in diagnostics keep all digits
 # Columns that are read before rows are chosen, and the type of a function that chooses rows.
 CHOSEN_BY = ("problem", "problem_key", "notion", "n", "rep", "estimator", "estimand")
 Choice = Callable[[pd.DataFrame], pd.Series]
+Truths: TypeAlias = dict[tuple[str, ...], tuple[float, float]]
 TRUTH_OF = ["problem_key", "notion", "estimand"]
 COLUMNS = (*schema.COLUMNS, *schema.TRUTHS)
 RUN_FIELDS = ("state", "seconds", "git", "processor", "versions")  # entries kept of a run's file
@@ -250,7 +254,8 @@ def unpack(path: Path, plan: Plan, out: Path) -> int:
     """
     content = metadata(path)
     check_plan(path, plan)
-    frame = decode(path, plan, [*schema.COLUMNS])
+    (table,) = tables(path, schema.COLUMNS)
+    frame = decode(table, plan, [*schema.COLUMNS], cell_table(plan))
     for name in TEXTS:
         texts = {text: escape(text) for text in frame[name].dropna().unique()}
         frame[name] = frame[name].map(texts)
@@ -279,7 +284,7 @@ def load_frame(
 ) -> pd.DataFrame:
     """Return the records in a stored file with truths, in the form of `load_records`.
 
-    Texts become pandas categories.
+    Texts become pandas categories, except for the key.
 
     Parameters
     ----------
@@ -294,21 +299,33 @@ def load_frame(
         `truth_error`. It returns the mask of the wanted rows.
     """
     wanted = [*columns]
-    rows, cells = None, cell_table(plan)
-    if choose is not None:
-        rows = choose(_with_truths(path, decode(path, plan, CHOSEN_BY, cells=cells)))
-    frame = _with_truths(path, decode(path, plan, {*wanted, *TRUTH_OF}, rows, cells))
-    return frame.reindex(columns=wanted)
+    cells, truths = cell_table(plan), _truths(path)
+    needed = {*wanted, *TRUTH_OF}
+    if choose is None:
+        (table,) = tables(path, needed)
+        return _with_truths(decode(table, plan, needed, cells), truths).reindex(columns=wanted)
+    # A baseline has millions of rows, of which a comparison needs few: read some at a time.
+    frames: list[pd.DataFrame] = []
+    for table in tables(path, {*needed, *CHOSEN_BY}, BATCH):
+        rows = choose(_with_truths(decode(table, plan, CHOSEN_BY, cells), truths))
+        if rows.any() or not frames:
+            frame = decode(table.filter(pa.array(rows)), plan, needed, cells)
+            frames.append(_with_truths(frame, truths).reindex(columns=wanted))
+    return concatenate(frames)
 
 
-def _with_truths(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return stored records with the columns `truth` and `truth_error` added."""
-    truths = {
+def _truths(path: Path) -> Truths:
+    """Return {(problem key, notion, estimand): (truth, error)} of the known truths in a file."""
+    return {
         (key, *pair.split("|")): (float(truth[0]), stated_error(float(truth[1])))
         for key, pairs in metadata(path)["truths"].items()
         for pair, truth in pairs.items()
         if truth
     }
+
+
+def _with_truths(frame: pd.DataFrame, truths: Truths) -> pd.DataFrame:
+    """Return stored records with the columns `truth` and `truth_error` added."""
     # Look up each combination once, because there are many rows but few combinations.
     numbers = frame.groupby(TRUTH_OF, observed=True, sort=False, dropna=False).ngroup()
     combinations = frame.loc[~numbers.duplicated(), TRUTH_OF].itertuples(index=False, name=None)

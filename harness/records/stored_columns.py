@@ -7,7 +7,7 @@ as a template and the numbers that fill its gaps, because templates repeat.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pandas.api.types import union_categoricals
 
 from harness.math.notions import NOTIONS
 from harness.plan.cells import Cell
@@ -24,48 +25,56 @@ from harness.plan.plan import Plan
 TEXTS = ("estimand", "kind", "status", "reason", "run_id")
 NUMBERS = ("value", "low", "high", "level")
 TIMES = ("seconds", "cpu_seconds")
+KEYS = pd.ArrowDtype(pa.string())  # type of the column `key` of stored records
 DIAGNOSTICS = ("template", "numbers")
 _FLOAT = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 
 
+def tables(path: Path, columns: Collection[str], batch: int | None = None) -> Iterator[pa.Table]:
+    """Yield the rows of a stored file as tables of at most `batch` rows, by default as one table.
+
+    `columns` are the columns of records that will be decoded.
+    """
+    names = ["cell", *(name for name in (*TEXTS, *NUMBERS, *TIMES) if name in columns)]
+    if "value" in columns:
+        names = list(dict.fromkeys([*names, "low", "high"]))
+    if "diagnostics" in columns:
+        names += DIAGNOSTICS
+    if batch is None:
+        yield pq.read_table(path, columns=names)
+        return
+    with pq.ParquetFile(path) as file:
+        for part in file.iter_batches(batch, columns=names):
+            yield pa.Table.from_batches([part])
+
+
 def decode(
-    path: Path,
-    plan: Plan,
-    columns: Collection[str],
-    rows: pd.Series | None = None,
-    cells: NDArray[Any] | None = None,
+    table: pa.Table, plan: Plan, columns: Collection[str], cells: NDArray[Any]
 ) -> pd.DataFrame:
-    """Return the records in a stored file, without truths.
+    """Return the records in a table of `tables`, without truths.
 
     Parameters
     ----------
-    path : Path
-        The stored file.
+    table : Table
+        Rows of a stored file, with the needed columns.
     plan : Plan
         Plan whose cells the file contains.
     columns : collection of str
         Wanted columns of records.
-    rows : Series of bool, optional
-        Mask of the wanted rows. By default, all rows are returned.
-    cells : array, optional
-        Result of `cell_table(plan)`, for a caller that needs several decoded frames.
+    cells : array
+        The result of `cell_table(plan)`.
     """
-    cells = cell_table(plan) if cells is None else cells
-    names = ["cell", *(name for name in (*TEXTS, *NUMBERS, *TIMES) if name in columns)]
+    names = [name for name in (*TEXTS, *NUMBERS, *TIMES) if name in columns]
     if "value" in columns:
         names = list(dict.fromkeys([*names, "low", "high"]))
-    with_diagnostics = "diagnostics" in columns
-    table = pq.read_table(path, columns=[*names, *DIAGNOSTICS] if with_diagnostics else names)
-    if rows is not None:
-        table = table.filter(pa.array(rows))
     position = table["cell"].to_numpy()
     frame: dict[str, Any] = {}
 
     # Columns that describe the cell follow from its position in the plan.
     if "key" in columns:
-        distinct, codes = np.unique(position, return_inverse=True)
-        keys = [key.decode() for key in cells["key"][distinct]]
-        frame["key"] = pd.Categorical.from_codes(codes.astype(np.int32), keys)
+        # Python strings and their index would take five times the memory.
+        keys = pa.array(cells["key"][position]).cast(pa.string())
+        frame["key"] = pd.array(keys, dtype=KEYS)
     frame["notion"] = pd.Categorical(NOTIONS).take(cells["notion"][position])
     for name in ("n", "rep", "seed"):
         frame[name] = cells[name][position]
@@ -76,7 +85,7 @@ def decode(
             frame[f"{group}{name}"] = pd.Categorical(texts).take(codes)
 
     # Columns that describe the estimate are in the file.
-    for name in names[1:]:
+    for name in names:
         if name in TEXTS:
             frame[name] = table[name].to_pandas(strings_to_categorical=True).array
             continue
@@ -86,7 +95,7 @@ def decode(
     if "value" in columns:
         bound = np.where(np.isnan(frame["high"]), frame["low"], frame["high"])
         frame["value"] = np.where(table["value"].is_null().to_numpy(), bound, frame["value"])
-    if with_diagnostics:
+    if "diagnostics" in columns:
         exact = table.schema.field("numbers").type.value_type == pa.float64()
         pairs = zip(table["template"].to_pylist(), table["numbers"].to_pylist())
         frame["diagnostics"] = [
@@ -110,6 +119,22 @@ def cell_table(plan: Plan) -> NDArray[Any]:
     )
     kinds = ("S16", np.int32, np.int8, np.int64, np.int64, np.int32, np.int64)
     return np.fromiter(rows, dtype=[*zip(Cell._fields, kinds)], count=len(plan.cells))
+
+
+def concatenate(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return one frame with the rows of all frames, which have the same columns.
+
+    Unlike `pandas.concat`, this keeps categories as categories, in alphabetical order.
+    """
+    columns: dict[str, Any] = {}
+    for name in frames[0]:
+        parts = [frame[name] for frame in frames]
+        if isinstance(parts[0].dtype, pd.CategoricalDtype):
+            parts = [p.cat.rename_categories(p.cat.categories.astype(object)) for p in parts]
+            columns[name] = union_categoricals(parts, sort_categories=True)
+        else:
+            columns[name] = pd.concat(parts, ignore_index=True).array
+    return pd.DataFrame(columns, copy=False)
 
 
 def rounded(numbers: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
