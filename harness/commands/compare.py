@@ -61,7 +61,7 @@ def command(
     """Compare your estimator with all estimators of the arena, and write one page about it.
 
     \b
-    calharness compare my_module.mine                      a first verdict, on 5 of 20 replications
+    calharness compare my_module.mine                      a first verdict, on 5 of 40 replications
     calharness compare my_module.mine --full               on the whole arena
     calharness compare calibrator=my_module.MyCalibrator   in the variational estimator
     calharness compare problem=my_module.MyProblem         the arena's cheap estimators on a problem

@@ -258,7 +258,8 @@ def records(comparison: Comparison) -> pd.DataFrame:
 
     def is_compared(rows: pd.DataFrame) -> pd.Series:
         """Return a mask of the rows whose sample and estimand belong to the comparison."""
-        mask = _has_truth(rows, request.estimand)
+        # Other estimators are not blamed for what they do not offer.
+        mask = _has_truth(rows, request.estimand) & rows["status"].ne("skipped")
         for name, values in draws.items():
             mask &= rows[name].isin(values)
         if not is_complete:
@@ -271,7 +272,9 @@ def records(comparison: Comparison) -> pd.DataFrame:
         return mask & (is_shared | ~repeated)
 
     known = comparison.arena.records(baseline.COMPARED, is_compared)
-    known = known[~known["key"].isin(set(computed["key"]))]
+    twice = known["key"].isin(set(computed["key"]))
+    if twice.any():
+        known = known[~twice]
     if request.group == "problem":
         known = known[known["key"].isin(keys)]
     frame = stored_columns.concatenate([computed[_has_truth(computed, request.estimand)], known])

@@ -61,10 +61,10 @@ from harness.records.stored_plan import describe, restore_plan
 from harness.records.truths import read_truths, write_truths
 
 FOLDER = "records_of"
-BATCH = 2**18  # rows of a file that are decoded at once to choose among them
+BATCH = 2**16  # rows of a file that are decoded at once to choose among them
 EXACT = 20_000  # number of rows up to which numbers in diagnostics keep all digits
 # Columns that are read before rows are chosen, and the type of a function that chooses rows.
-CHOSEN_BY = ("problem", "problem_key", "notion", "n", "rep", "estimator", "estimand")
+CHOSEN_BY = ("problem", "problem_key", "notion", "n", "rep", "estimator", "estimand", "status")
 Choice = Callable[[pd.DataFrame], pd.Series]
 Truths: TypeAlias = dict[tuple[str, ...], tuple[float, float]]
 TRUTH_OF = ["problem_key", "notion", "estimand"]
@@ -311,6 +311,7 @@ def load_frame(
         if rows.any() or not frames:
             frame = decode(table.filter(pa.array(rows)), plan, needed, cells)
             frames.append(_with_truths(frame, truths).reindex(columns=wanted))
+    pa.default_memory_pool().release_unused()
     return concatenate(frames)
 
 

@@ -24,10 +24,12 @@ def add_estimands(records: pd.DataFrame) -> pd.DataFrame:
     returned in other cells of the same notion. If there are none, it is repeated for the estimands
     that the estimator returned under other notions; a skipped cell is then dropped instead.
     """
-    frame = records[records["status"].isin(["ok", "imported", "failed", "undefined", "skipped"])]
+    counted = ("ok", "imported", "failed", "undefined", "skipped")
+    frame = _select(records, records["status"].isin(counted))
     if "key" in frame:
-        frame = frame.drop_duplicates(["key", "estimand", "status", "value"])
-    named, bare = frame[frame["estimand"].notna()], frame[frame["estimand"].isna()]
+        frame = _select(frame, ~frame.duplicated(["key", "estimand", "status", "value"]))
+    is_named = frame["estimand"].notna()
+    named, bare = _select(frame, is_named), frame[~is_named]
     if bare.empty:
         return named
     bare = bare.drop(columns="estimand")
@@ -39,6 +41,11 @@ def add_estimands(records: pd.DataFrame) -> pd.DataFrame:
     elsewhere = elsewhere.merge(given[["notion", "estimand"]].drop_duplicates())
     parts = [part[named.columns] for part in (named, here, elsewhere) if len(part)]
     return pd.concat(parts, ignore_index=True) if parts else named
+
+
+def _select(frame: pd.DataFrame, mask: pd.Series) -> pd.DataFrame:
+    """Return the rows of a mask, without a copy if these are all rows."""
+    return frame if mask.all() else frame[mask]
 
 
 def _pairs(frame: pd.DataFrame) -> pd.MultiIndex:
