@@ -7,8 +7,7 @@
 minutes for all K. `join` writes measured.json. INDEX.parquet is
 results/arena/index_settings.parquet, which `calharness experiment=arena_index` writes.
 
-Regret is the geometric mean over the settings with the same notion, n and k. Problems of 7 and 26
-classes count as 10 classes.
+Regret is the geometric mean over the settings with the same notion, n and k whose truth is above 0.
 """
 
 from __future__ import annotations
@@ -113,7 +112,8 @@ def estimators(index):
 
     frame = pd.read_parquet(index)
     frame = frame[(frame["estimand"] == "l1") & frame["estimator"].isin([*KEPT, *PUBLISHED])]
-    frame = frame.assign(k=frame["k"].replace({7: 10, 26: 10}), log=np.log(frame["regret"]))
+    frame = frame[~frame["calibrated"]]  # settings with the truth 0 have no regret
+    frame = frame.assign(log=np.log(frame["regret"]))
     rows = []
     for (notion, n, k, name), part in frame.groupby(["notion", "n", "k", "estimator"]):
         row = {

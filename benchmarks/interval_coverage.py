@@ -4,6 +4,8 @@
         40 draws of each setting, then 100; running again continues
     python benchmarks/interval_coverage.py --classes 10 --rows 1000 10000 --draws 100 --jobs 2
         only these numbers of classes, rows and draws, in two processes
+    python benchmarks/interval_coverage.py --part learned
+        intervals of `best` only, after it was trained again
     python benchmarks/interval_coverage.py --part changes
         gains by recalibration, differences of two models
 
@@ -26,10 +28,11 @@ a group, here all rows. An interval with only one end is a bound.
 We test the intervals before `judge` extends some of them to 0, which can only raise their coverage.
 Draw i of a setting depends on k, n, the kind and i alone.
 
-The part "errors" holds the errors of one model. The part "changes" holds the gains by recalibration
-and the differences between two models. The logits of the second model are those of the first plus
-normal noise with standard deviation 1/2. The truth of a gain is the expected gain on new rows, for
-the maps that were fitted on the folds of this draw.
+The part "learned" holds the intervals of `best` and `best_fast`, which are measured again when
+their weights change. The part "errors" holds the other errors of one model. The part "changes"
+holds the gains by recalibration and the differences between two models. The logits of the second
+model are those of the first plus normal noise with standard deviation 1/2. The truth of a gain is
+the expected gain on new rows, for the maps that were fitted on the folds of this draw.
 """
 
 from __future__ import annotations
@@ -50,12 +53,15 @@ from scipy.special import softmax, xlogy
 
 import harness
 from harness.common.threads import one_thread
+from harness.estimators.application import apply
 from harness.judging import gain, howfar
 from harness.judging.data import from_arrays
+from harness.judging.estimates import headline_name
 from harness.judging.gaps import measure_gap
 from harness.judging.measured import COVERAGE
 from harness.judging.scores import CLIP
 from harness.judging.versus import VECTOR_ROWS, versus
+from harness.plan.components import load
 
 LEVEL = 0.95
 CLASSES = (2, 3, 10, 100)
@@ -166,17 +172,35 @@ def intervals(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> list[tu
     rows = []
     for error in answer.errors:
         name = f"{error.notion}.{error.estimand}"
-        rows.append((f"{name}.{error.estimator}", name, error.interval))
+        if error.estimator not in LEARNED:
+            rows.append((f"{name}.{error.estimator}", name, error.interval))
     for bound in answer.certified:
         name = f"{bound.notion}.{bound.estimand}"
         rows.append((f"{name}.certified", name, bound.interval))
     rows.append(("confidence_gap", "confidence_gap", answer.direction.gap))
-    for score in answer.scores:
-        name = {"brier": "brier.miscalibration", "log": "log_loss.miscalibration"}[score.score]
-        rows.append((name, name, score.miscalibration))
+    kl = next(score.miscalibration for score in answer.scores if score.score == "log")
+    rows.append(("log_loss.miscalibration", "log_loss.miscalibration", kl))
     p = data.p[:, 1] if data.k == 2 else data.p
     whole = measure_gap(*harness.reduce(p, data.y, data.notions[0]), LEVEL)
-    rows += [("group.gap", "group.gap", whole.gap), ("group.l1", "group.l1", whole.error)]
+    return [*rows, ("group.gap", "group.gap", whole.gap)]
+
+
+def learned_intervals(
+    p: np.ndarray, y: np.ndarray, rng: np.random.Generator
+) -> list[tuple[str, str, Any]]:
+    """Return [(quantity, name of its truth, interval)] for the intervals of learned estimates."""
+    data = from_arrays(p, y)
+    p = data.p[:, 1] if data.k == 2 else data.p
+    notions = ("binary",) if data.k == 2 else ("top_label", "classwise", "canonical")
+    rows = []
+    for notion in notions:
+        scores, outcomes = harness.reduce(p, data.y, notion)
+        name = headline_name(notion, scores, data.k)
+        estimates = apply(load("estimator", name, {"level": LEVEL}), scores, outcomes, notion, rng)
+        rows.append((f"{notion}.l1.{name}", f"{notion}.l1", estimates["l1"]))
+    rows.append(("brier.miscalibration", "brier.miscalibration", estimates["l2_squared"]))
+    whole = measure_gap(*harness.reduce(p, data.y, notions[0]), LEVEL)
+    rows.append(("group.l1", "group.l1", whole.error))
     if data.k > 2:
         for j in range(data.k):
             gap = measure_gap(data.p[:, j], (data.y == j).astype(int), LEVEL)
@@ -195,16 +219,22 @@ def sample(setting: Setting, index: int) -> tuple[np.ndarray, np.ndarray, np.ran
     return p, np.argmax(np.log(c) + rng.gumbel(size=c.shape), axis=1), rng
 
 
-def draw(setting: Setting, index: int) -> dict[str, list[float]]:
+def errors(setting: Setting, index: int) -> dict[str, list[float]]:
     """Return {quantity: [truth, share of covering intervals, mean width]} of one draw.
 
     Quantities without an interval are left out.
     """
-    p, y, rng = sample(setting, index)
+    return _compare(setting, intervals(*sample(setting, index)))
+
+
+def learned(setting: Setting, index: int) -> dict[str, list[float]]:
+    """Return coverage as `errors` does, for the intervals of learned estimates."""
+    return _compare(setting, learned_intervals(*sample(setting, index)))
+
+
+def _compare(setting: Setting, rows: list[tuple[str, str, Any]]) -> dict[str, list[float]]:
     values = truths(setting.k, setting.kind)
-    return summary(
-        [(quantity, values[name], interval) for quantity, name, interval in intervals(p, y, rng)]
-    )
+    return summary([(quantity, values[name], interval) for quantity, name, interval in rows])
 
 
 def summary(rows: list[tuple[str, float, Any]]) -> dict[str, list[float]]:
@@ -275,7 +305,7 @@ def mean_after(
 
 
 def changes(setting: Setting, index: int) -> dict[str, list[float]]:
-    """Return coverage as `draw` does, for gains by recalibration and differences of two models."""
+    """Return coverage as `errors` does, for gains by recalibration and for two models."""
     p, y, rng = sample(setting, index)
     first, second = (
         from_arrays(p, y, name="first"),
@@ -324,11 +354,15 @@ def changes(setting: Setting, index: int) -> dict[str, list[float]]:
     return summary(rows)
 
 
-PARTS = {"errors": draw, "changes": changes}
+PARTS = {"learned": learned, "errors": errors, "changes": changes}
+LEARNED = ("best", "best_fast")
+LEARNED_PARTS = ("brier.miscalibration", "group.l1", "class.l1")  # computed from learned estimates
 
 
 def table_part(quantity: str) -> str:
-    """Return the part of the table ("errors" or "changes") that a quantity belongs to."""
+    """Return the part of the table that a quantity belongs to, a name in PARTS."""
+    if quantity in LEARNED_PARTS or quantity.rpartition(".")[2] in LEARNED:
+        return "learned"
     return "changes" if quantity.startswith("versus.") or ".gain." in quantity else "errors"
 
 
@@ -397,7 +431,7 @@ def main() -> None:
         for n in arguments.rows
         for k in arguments.classes
         for kind in KINDS
-        if n * k <= LARGEST_SETTING and (arguments.part == "errors" or n <= gain.most_rows(k))
+        if n * k <= LARGEST_SETTING and (arguments.part != "changes" or n <= gain.most_rows(k))
     ]  # fmt: skip
     table = read(arguments.out)
     done = dict.fromkeys(settings, 0)

@@ -6,9 +6,10 @@ BEST_NOTES.md describes how they were developed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, rel_entr
 
 from harness.calibrators import Isotonic, NadarayaWatson, StructuredMatrixScaling, Temperature
 from harness.calibrators.base import Calibrator, CalibratorSpec
@@ -25,9 +26,12 @@ FOLDS = 5
 MIN_SAMPLES = 20  # with fewer samples, cross-fitting is uninformative
 # Up to the first number of samples, only the network is used; from the second on, only the stack.
 LEARNED_SAMPLES = 1e4, 1e6
+SEVERAL_PARTITIONS = 1_000  # with more samples, one partition into folds is used
 MAX_MATRIX_CLASSES = 30  # with more classes, matrix scaling takes minutes
 # A lower end below this multiple of the value is 0 up to rounding.
 ROUNDING = 16.0 * np.finfo(np.float64).eps
+
+Ends: TypeAlias = tuple[float, ...]  # value, low and high
 
 
 @dataclass(frozen=True)
@@ -154,20 +158,29 @@ def _accepts(calibrator: Calibrator, p: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Best:
-    """Learned combination of cheap estimates: an approximate Bayes estimate under a broad prior.
+    """Learned combination of cheap estimates: an approximate Bayes estimate under a stated prior.
 
-        value = sum_j w_j(x) T_j + u h(x)
+        value = max(sum_j w_j(x) T_j + u h(x), L, 0)
 
     T_j are candidate estimates: the held-out and in-sample estimates of six to nine recalibration
     maps and of their stack, binned and debiased estimates, and 0. x are features of the sample: its
     size, the spread of the predictions, and differences of the T_j in units of the noise. u is one
-    unit of noise, of order 1 / sqrt(n) for n samples. A small network, which is stored, returns the
-    weights w_j >= 0 of sum 1 and the correction h with |h| <= 1.
+    unit of noise, of order 1 / sqrt(n) for n samples. L is the held-out gain of the stack, a lower
+    bound in expectation. A small network, which is stored, returns the weights w_j >= 0 of sum 1
+    and the correction h with |h| <= 1.
+
+    Other estimands follow from the same fits. With m = mean(p - y), for scalars,
+
+        l1_over = max(l1 + m, 0) / 2        l1_under = max(l1 - m, 0) / 2
+
+    kl is the mean of the held-out and the in-sample gain of the stack in log-loss, at least 0. It
+    has no interval, and is infinite if an outcome occurred whose prediction is 0.
 
     Parameters
     ----------
     repeats : int
         Number of random partitions into five folds. The estimate is the mean over the partitions.
+        Above 1,000 samples a single partition is used, because partitions hardly differ there.
     level : float
         Level of the interval [low, high].
 
@@ -175,11 +188,13 @@ class Best:
     -----
     The value is no bound. It is nearly unbiased on average over the prior. It is too large if the
     miscalibration is too small to be detected, and too small if E[Y given p] is rougher than n
-    samples can resolve.
+    samples can resolve. For example, a square wave of 20 periods and height 0.08 needs thousands of
+    samples (docs/explanation/best.md).
 
-    The interval holds on average over the prior, not for every distribution. Its 95 % ends were
-    calibrated on simulations that the network was not trained on. For another level, the distances
-    of the ends from the value are multiplied by a ratio of normal quantiles.
+    The interval holds on average over the prior, not for every distribution. Its sides are quantile
+    regressions on simulations that the network was not trained on. Simulations that neither used
+    give the factors that make the coverage right at several n and levels (conformalised quantile
+    regression).
 
     The method depends on the number of samples:
 
@@ -193,14 +208,17 @@ class Best:
     lower end is clipped at 0. The other order would give calibrated predictions a lower end above
     0, because some of their classes have one by chance.
 
-    Cost: O(repeats n k log n) for k classes. One repeat takes 10 ms at n = 1,000. At n = 10,000 and
-    k = 10, it takes 0.25 s and 45 times the memory of p. Scalars are taken in blocks: at n = 10^7,
-    one repeat takes 16 s and less than ten times the memory of p.
+    Cost: O(repeats n k log n) for k classes. One repeat takes 4 ms at n = 1,000 for scalars. At
+    n = 10,000 and k = 10, it takes 0.25 s and 45 times the memory of p. Scalars are taken in
+    blocks: at n = 10^7, one repeat takes 16 s and less than ten times the memory of p.
 
     References
     ----------
-    No paper. harness/estimators/BEST_NOTES.md describes the estimator, and benchmarks/train_best.py
-    simulates samples and trains the network.
+    Sainsbury-Dale, Zammit-Mangion and Huser (2024), Likelihood-free parameter estimation with
+    neural Bayes estimators, The American Statistician 78; Romano, Patterson and Candes (2019),
+    Conformalized quantile regression. harness/estimators/BEST_NOTES.md describes the development.
+    tools/best_prior.py is the prior, and tools/train_best.py simulates samples and trains the
+    network.
 
     Examples
     --------
@@ -215,11 +233,11 @@ class Best:
     level: float = 0.95
 
     notions = ("binary", "top_label", "classwise", "canonical")
-    estimands = ("l1", "l2", "l2_squared", "rms")
+    estimands = ("l1", "l2", "l2_squared", "rms", "kl", "l1_over", "l1_under")
     determinism = "statistical"
     takes_classwise = True
-    revision = 2
-    null_bias = 0.03
+    revision = 3
+    null_bias = 0.04
 
     def __post_init__(self) -> None:
         check_integer("repeats", self.repeats)
@@ -239,68 +257,89 @@ class Best:
         else:
             ends = self._ends(p, y, rng)
         largest = _largest_values(np.ndim(p) == 2 and np.ndim(y) == 1)
-        estimates = {}
+        estimates = {"kl": Estimate(float(ends.pop("kl")[0]))}
         for name, (value, low, high) in ends.items():
-            value = float(min(value, largest[name]))
+            value = float(np.clip(value, 0.0, largest[name]))
             low = float(np.clip(low, 0.0, value))  # after the average over classes (see Notes)
             high = float(max(min(high, largest[name]), value))
             estimates[name] = Estimate(value, low, high, self.level)
         return estimates
 
-    def _ends(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator
-    ) -> dict[str, tuple[float, float, float]]:
+    def _ends(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> dict[str, Ends]:
         """Return {estimand: (value, low, high)} for p (n,) or (n, k). low may be negative."""
         p, y = checked(p, y)
         ends = _error_of_means(p, y) if len(p) < MIN_SAMPLES else self._learned_ends(p, y, rng)
         for name, (value, low, high) in ends.items():
             ends[name] = value, 0.0 if abs(low) <= ROUNDING * value else low, high
+        if p.ndim == 1:
+            ends |= self._signed_ends(ends["l1"], p - y)
         return ends | {"rms": tuple(np.sign(end) * abs(end) ** 0.5 for end in ends["l2_squared"])}
 
     def _learned_ends(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator
-    ) -> dict[str, tuple[float, float, float]]:
+    ) -> dict[str, Ends]:
         """Return {estimand: (value, low, high)} averaged over random partitions."""
         kind = "scalar" if p.ndim == 1 else "vector"
         first, last = np.log(LEARNED_SAMPLES)
         share = float(np.clip((np.log(len(p)) - first) / (last - first), 0.0, 1.0))
         parts = []
         shared = fold_independent(p, y)
-        for _ in range(int(self.repeats)):
+        for _ in range(int(self.repeats) if len(p) <= SEVERAL_PARTITIONS else 1):
             ingredients = compute_ingredients(p, y, assign_folds(y, FOLDS, False, rng), rng, shared)
-            answers = learned.evaluate(kind, ingredients)
-            limits = ingredients.limits
-            parts.append(
-                {name: _move_to_stack(*x, limits[name], share) for name, x in answers.items()}
-            )
-        wider = ndtri((1.0 - self.level) / 2.0) / ndtri(0.025)
-        combined = {}
+            answers = learned.evaluate(kind, ingredients, len(p), self.level)
+            part = {
+                name: _move_to_stack(*answer, ingredients.limits[name], share)
+                for name, answer in answers.items()
+            }
+            parts.append(part | {"kl": (max(ingredients.kl, 0.0), 0.0, 0.0)})
+        ends: dict[str, Ends] = {}
         for name in parts[0]:
             value, below, above = map(float, np.mean([part[name] for part in parts], axis=0))
-            combined[name] = value, float(value - wider * below), float(value + wider * above)
-        return combined
+            ends[name] = value, value - below, value + above
+        return ends
+
+    def _signed_ends(self, l1: Ends, gap: np.ndarray) -> dict[str, Ends]:
+        """Return the ends of l1_over and l1_under from those of l1 and the gaps p - y (n,).
+
+        The difference of both estimands is the mean gap. The half width adds the half width of the
+        mean gap to that of l1.
+        """
+        mean = float(gap.mean())
+        half = float(ndtri((1.0 + self.level) / 2.0) * gap.std() / np.sqrt(len(gap)))
+        sides = np.array([0.0, -half, half])
+        return {
+            name: tuple((np.array(l1) + sign * mean + sides) / 2.0)
+            for name, sign in (("l1_over", 1.0), ("l1_under", -1.0))
+        }
 
 
 def _largest_values(vectors: bool) -> dict[str, float]:
     """Return the largest possible value of each estimand, for vectors or for scalars."""
     if vectors:
         return {"l1": 2.0, "l2_squared": 2.0, "rms": 2.0**0.5, "l2": 2.0**0.5}
-    return {"l1": 1.0, "l2_squared": 1.0, "rms": 1.0}
+    return dict.fromkeys(("l1", "l2_squared", "rms", "l1_over", "l1_under"), 1.0)
 
 
-def _error_of_means(p: np.ndarray, y: np.ndarray) -> dict[str, tuple[float, float, float]]:
+def _error_of_means(p: np.ndarray, y: np.ndarray) -> dict[str, Ends]:
     """Return {estimand: (value, low, high)} for very small samples.
 
-    The value is the norm of the mean of y - p. The interval [low, high] contains all possible
-    values.
+    The value compares the means of y and p. The interval [low, high] contains all possible values.
     """
     largest = _largest_values(p.ndim == 2)
-    gap = np.atleast_1d(((y if p.ndim == 1 else one_hot(y, p.shape[1])) - p).mean(axis=0))
+    target = y if p.ndim == 1 else one_hot(y, p.shape[1])
+    mean_p, mean_y = (np.atleast_1d(x.mean(axis=0)) for x in (p, target))
+    gap = mean_y - mean_p
     square = (gap**2).sum()
     values = {"l1": np.abs(gap).sum(), "l2_squared": square}
     if p.ndim == 2:
         values["l2"] = np.sqrt(square)
-    return {name: (float(value), 0.0, largest[name]) for name, value in values.items()}
+    entropy = rel_entr(mean_y, mean_p).sum()
+    if p.ndim == 1:
+        entropy += rel_entr(1.0 - mean_y, 1.0 - mean_p).sum()
+    ends: dict[str, Ends] = {
+        name: (float(value), 0.0, largest[name]) for name, value in values.items()
+    }
+    return ends | {"kl": (float(entropy), 0.0, np.inf)}
 
 
 def _move_to_stack(

@@ -88,7 +88,7 @@ class BestPlain:
     notions = ("binary", "top_label", "classwise", "canonical")
     estimands = ("l1", "l2", "l2_squared", "rms", "l1_over", "l1_under")
     determinism = "statistical"
-    revision = 2
+    revision = 3
     null_bias = 0.05
     wants = ("notion",)
     seconds = 0.002

@@ -34,6 +34,11 @@ class Ingredients:
     limits : dict of str to float
         The estimate of each estimand for large samples. It is the mean of two estimates by the
         stack of all members: the held-out gain, and the held-out distance of q from p.
+    lowest : dict of str to float
+        Held-out gain of the stack: a lower bound of each estimand, in expectation.
+    kl : float
+        Mean of the held-out and the in-sample gain of the stack in log-loss. It is infinite if an
+        outcome occurred whose prediction is 0.
     units : dict of str to float
         The typical size of the noise of each estimand.
     features : ndarray
@@ -42,6 +47,8 @@ class Ingredients:
 
     candidates: dict[str, np.ndarray]
     limits: dict[str, float]
+    lowest: dict[str, float]
+    kl: float
     units: dict[str, float]
     features: np.ndarray
 
@@ -82,10 +89,37 @@ def training_masks(fold: np.ndarray) -> np.ndarray:
     return np.array([*(fold != v for v in range(int(fold.max()) + 1)), np.ones(len(fold), bool)])
 
 
-def evaluate_members(
-    predictions: Callable[[], Iterable[Predictions]], n: int
-) -> tuple[dict[str, np.ndarray], dict[str, float], float]:
-    """Return candidate estimates from the predictions of all members and of their stack.
+@dataclass(frozen=True)
+class Evaluation:
+    """Statistics of the predictions of all members and of their stack.
+
+    Parameters
+    ----------
+    candidates : dict of str to ndarray
+        Candidate estimates of each estimand; those of the stack are last.
+    kl : float
+        As in `Ingredients`.
+    v : float
+        Mean squared residual of the held-out predictions of the stack.
+    """
+
+    candidates: dict[str, np.ndarray]
+    kl: float
+    v: float
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Estimates for large samples, as in `Ingredients`."""
+        return {name: float(x[-4:-2].mean()) for name, x in self.candidates.items()}
+
+    @property
+    def lowest(self) -> dict[str, float]:
+        """Held-out gains of the stack, as in `Ingredients`."""
+        return {name: float(x[-3]) for name, x in self.candidates.items()}
+
+
+def evaluate_members(predictions: Callable[[], Iterable[Predictions]], n: int) -> Evaluation:
+    """Compute candidate estimates from the predictions of all members and of their stack.
 
     Parameters
     ----------
@@ -96,25 +130,18 @@ def evaluate_members(
     n : int
         Number of samples of all blocks.
 
-    Returns
-    -------
-    candidates : dict of str to ndarray
-        Candidate estimates of each estimand; those of the stack are last.
-    limits : dict of str to float
-        As in `Ingredients`.
-    v : float
-        Mean squared residual of the held-out predictions of the stack.
     """
     gram, target = np.zeros(1), np.zeros(1)
     for members, p, y in predictions():
         products = stack_products(p, y, np.array([m[0] for m in members]))
         gram, target = gram + products[0], target + products[1]
     weights = solve_weights(gram / n, target / n)
-    sums, squares = np.zeros(1), 0.0
+    sums, squares, gain = np.zeros(1), 0.0, 0.0
     for members, p, y in predictions():
         stack = sum(w * (m - p) for w, m in zip(weights, members)) + p
         sums = sums + _displacements([*members, stack], p, y)
         squares += ((y - stack[0]) ** 2).sum()
+        gain += sum(_log_loss_gain(q + (p - q) / n, p, y) for q in stack) / 2.0
     means = sums / n
     candidates = {
         "l1": means[:, :2].ravel(),
@@ -122,8 +149,22 @@ def evaluate_members(
     }
     if means.shape[1] > 4:
         candidates["l2"] = means[:, 4:].ravel()
-    v = (squares + 0.5) / (n + 1.0)
-    return candidates, {name: float(x[-4:-2].mean()) for name, x in candidates.items()}, float(v)
+    return Evaluation(candidates, float(gain / n), float((squares + 0.5) / (n + 1.0)))
+
+
+def _log_loss_gain(q: np.ndarray, p: np.ndarray, y: np.ndarray) -> float:
+    """Return the sum over samples of log q_y - log p_y; infinite if some p_y is 0.
+
+    The arguments are (m,) with outcomes y in {0, 1}, or (m, k) with one-hot outcomes y.
+    """
+    hit = y > 0.5
+    if p.ndim == 1:
+        after, before = np.where(hit, q, 1.0 - q), np.where(hit, p, 1.0 - p)
+    else:
+        after, before = q[hit], p[hit]
+    if (before <= 0.0).any():
+        return np.inf
+    return float(np.log(np.maximum(after / before, np.finfo(float).tiny)).sum())
 
 
 def _displacements(members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -144,17 +185,14 @@ def _displacements(members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray) 
 
 
 def combine_ingredients(
-    candidates: dict[str, np.ndarray],
-    limits: dict[str, float],
-    v: float,
-    n: int,
-    law: Sequence[float],
+    candidates: dict[str, np.ndarray], members: Evaluation, n: int, law: Sequence[float]
 ) -> Ingredients:
     """Return the `Ingredients` of a sample of size n.
 
-    `candidates`, `limits` and `v` are as returned by `evaluate_members`. `law` are features of the
-    distribution of the predictions.
+    `candidates` are all candidate estimates, those of the `members` included. `law` are features of
+    the distribution of the predictions.
     """
+    v = members.v
     units = {"l1": np.sqrt(v / n), "l2": np.sqrt(v / n)}
     typical = np.median(candidates["l2_squared"])
     units["l2_squared"] = v / n + 2.0 * np.sqrt(max(typical, 0.0) * v / n)
@@ -168,4 +206,6 @@ def combine_ingredients(
         np.arcsinh(scaled1[1:] - middle1),
         np.arcsinh((scaled2[1:] - middle2) / (1.0 + 2.0 * np.sqrt(max(middle2, 0.0)))),
     ])  # fmt: skip
-    return Ingredients(candidates, limits, units, np.clip(features, -8.0, 8.0))
+    return Ingredients(
+        candidates, members.limits, members.lowest, members.kl, units, np.clip(features, -8.0, 8.0)
+    )

@@ -28,6 +28,9 @@ from harness.math.blocks import row_blocks
 CONVERGED = 1e-10  # after a smaller step of the coefficients, the next step is below rounding
 LARGEST_LOGIT = 700.0  # exp overflows above 709
 SCALAR_BINS = (5, 15, 40)
+# Bins of the members that average residuals: rows per bin, and limits of their number.
+BIN_ROWS, SMALLEST_BINS, LARGEST_BINS = 20, 5, 100
+FINE_ROWS = 8  # rows of a fine bin: their products of residuals find errors that change quickly
 
 
 class Scalars:
@@ -47,6 +50,7 @@ class Scalars:
         first = np.repeat(starts, sizes)  # rank of the first sample with an equal p
         self.bins = [mass_binned(p, hits, first, bins) for bins in SCALAR_BINS]
         self.bins.append(_binned((15 * p).astype(int).clip(0, 14), p, hits))
+        self.fine = _fine_square(p, hits, first)
         self.rank = (first + np.repeat(starts + sizes, sizes)) / (2.0 * n)
         walk = np.append(0.0, np.cumsum(hits - p)[starts + sizes - 1]) / n
         self.kuiper, self.mean = float(np.ptp(walk)), abs(float(walk[-1]))
@@ -123,6 +127,7 @@ def ingredients_of_scalars(
         _logistic(partition, _log_odds),
         _logistic(partition, _logs),
         lambda block: [isotonic[:, partition.order[block.rows]]],
+        _histogram(partition),
         _linear(partition, lambda block: _cosines(block.rank, 25), (0.3, 3.0, 30.0)),
         _linear(partition, lambda block: _cosines(block.p, 13), (3.0,)),
     ]
@@ -131,14 +136,74 @@ def ingredients_of_scalars(
         for block in partition.blocks():
             yield [q for fit in fits for q in fit(block)], block.p, block.y
 
-    stats, limits, v = evaluate_members(predictions, n)
-    l1 = np.concatenate(
-        [[0.0], stats["l1"], *[b[:2] for b in shared.bins], [shared.kuiper, shared.mean]]
-    )
-    l2_squared = np.concatenate(
-        [[0.0], stats["l2_squared"], *[b[2:] for b in shared.bins], [shared.mean**2]]
-    )
-    return combine_ingredients({"l1": l1, "l2_squared": l2_squared}, limits, v, n, [v, *shared.law])
+    members = evaluate_members(predictions, n)
+    fine = shared.fine
+    l1 = np.concatenate([
+        [0.0], members.candidates["l1"], *[b[:2] for b in shared.bins],
+        [max(fine, 0.0) ** 0.5, shared.kuiper, shared.mean],
+    ])  # fmt: skip
+    l2_squared = np.concatenate([
+        [0.0], members.candidates["l2_squared"], *[b[2:] for b in shared.bins],
+        [fine, shared.mean**2],
+    ])  # fmt: skip
+    candidates = {"l1": l1, "l2_squared": l2_squared}
+    return combine_ingredients(candidates, members, n, [members.v, *shared.law])
+
+
+def _histogram(partition: Partition) -> Members:
+    """Fit the mean residual in bins of equal mass, and return the function that predicts a block.
+
+    The member is p plus the mean of y - p in the bin of p, clipped to [0, 1]. A bin counts as one
+    row more than it has, which shrinks its mean. The number of bins grows with the sample, up to
+    LARGEST_BINS.
+    """
+    bins = histogram_bins(len(partition))
+
+    def place(block: Block) -> np.ndarray:
+        return np.minimum((block.rank * bins).astype(np.int64), bins - 1)
+
+    size, total = np.zeros((2, partition.folds, bins))
+    for block in partition.blocks():
+        for v, part in enumerate(block.held_out):
+            index = place(block)[part]
+            size[v] += np.bincount(index, minlength=bins)
+            total[v] += np.bincount(index, (block.y - block.p)[part], minlength=bins)
+    sizes, totals = sum_other_folds(size, total)
+    means = totals / (sizes + 1.0)
+
+    def predict(block: Block) -> list[np.ndarray]:
+        index = place(block)
+        out = np.tile(block.p, (2, 1))
+        out[1] += means[-1][index]
+        for mean, part in zip(means, block.held_out):
+            out[0, part] += mean[index[part]]
+        return [np.clip(out, 0.0, 1.0)]
+
+    return predict
+
+
+def histogram_bins(n: int) -> int:
+    """Return the number of bins of equal mass for the members that average residuals in bins."""
+    return int(np.clip(n // BIN_ROWS, SMALLEST_BINS, LARGEST_BINS))
+
+
+def _fine_square(p: np.ndarray, y: np.ndarray, first: np.ndarray) -> float:
+    """Return the squared error from products of the residuals of neighbours, without bias.
+
+        sum over bins b of (m_b / n) (S_b^2 - Q_b) / (m_b (m_b - 1))
+
+    S_b and Q_b are the sum and the sum of squares of the m_b residuals y - p of a bin of about
+    FINE_ROWS neighbours. p must ascend. `first` (n,) is the rank of the first sample with an equal
+    p.
+    """
+    n = len(p)
+    index = first * max(n // FINE_ROWS, 1) // n
+    residual = y - p
+    size = np.bincount(index)
+    total, square = np.bincount(index, residual), np.bincount(index, residual**2)
+    several = size > 1
+    products = (total**2 - square)[several] / (size[several] - 1.0)
+    return float(products.sum() / n)
 
 
 def mass_binned(p: np.ndarray, y: np.ndarray, first: np.ndarray, bins: int) -> np.ndarray:

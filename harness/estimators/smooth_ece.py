@@ -128,4 +128,7 @@ def _fixed_point(spectrum: np.ndarray) -> float:
     def excess(sigma: float) -> float:
         return (_smoothed_norm(spectrum, sigma) if sigma else whole) - sigma
 
+    # A bandwidth below the spacing of the grid can raise the norm by about one percent.
+    while excess(largest) > 0.0:
+        largest *= 2.0
     return float(brentq(excess, 0.0, largest, xtol=1e-12))

@@ -23,7 +23,7 @@ from harness.estimators.ingredient_members import (
     sum_other_folds,
     training_masks,
 )
-from harness.estimators.scalar_ingredients import mass_binned
+from harness.estimators.scalar_ingredients import histogram_bins, mass_binned
 from harness.math.notions import one_hot
 from harness.math.softmax import softmax
 
@@ -92,14 +92,17 @@ def ingredients_of_vectors(
         _local(p, hot, held_out, centres),
         one_versus_rest,
         _shifted(tempered, hot, held_out),
+        _top(p, hot, held_out),
     ]
-    stats, limits, v = evaluate_members(lambda: [(members, p, hot)], n)
+    evaluated = evaluate_members(lambda: [(members, p, hot)], n)
+    stats, v = evaluated.candidates, evaluated.v
     l1 = np.concatenate([[0.0], stats["l1"], [np.abs(shares).sum()]])
     l2_squared = np.concatenate([[0.0], stats["l2_squared"], shared.by_class, [(shares**2).sum()]])
     norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])
     deviations = np.log(max(shared.deviation, 1e-6) / np.sqrt(v))
     law = [v, *shared.law, deviations, *shared.top, np.tanh(log_beta), shared.distinct / n]
-    return combine_ingredients({"l1": l1, "l2_squared": l2_squared, "l2": norm}, limits, v, n, law)
+    candidates = {"l1": l1, "l2_squared": l2_squared, "l2": norm}
+    return combine_ingredients(candidates, evaluated, n, law)
 
 
 def _tempered(
@@ -245,6 +248,34 @@ def _local(
     width = np.partition(distance, third, axis=1)[:, third].mean() + 1e-6
     x = softmax(-distance / (2.0 * width))
     return _ridge(x, hot - p, held_out, [np.full(x.shape[1], ridge) for ridge in RIDGES], p)
+
+
+def _top(p: np.ndarray, hot: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:
+    """Return p with its largest entry moved by a mean residual, (2, n, k).
+
+    The mean of the residuals of the largest entry is taken in bins of equal mass of that entry. The
+    other entries are scaled. A bin counts as one row more than it has.
+    """
+    rows = np.arange(len(p))
+    label = p.argmax(axis=1)
+    top = p[rows, label]
+    residual = hot[rows, label] - top
+    bins = histogram_bins(len(p))
+    index = np.searchsorted(np.sort(top), top) * bins // len(p)
+    parts = [(index[h], residual[h]) for h in held_out[:-1]]
+    size = np.array([np.bincount(i, minlength=bins) for i, _ in parts], dtype=float)
+    total = np.array([np.bincount(i, r, minlength=bins) for i, r in parts])
+    sizes, totals = sum_other_folds(size, total)
+    means = totals / (sizes + 1.0)
+    moved = np.tile(top, (2, 1))
+    moved[1] += means[-1][index]
+    for mean, h in zip(means, held_out[:-1]):
+        moved[0, h] += mean[index[h]]
+    np.clip(moved, 0.0, 1.0, out=moved)
+    rest = np.maximum(1.0 - top, FLOOR)
+    out = p * ((1.0 - moved) / rest)[:, :, None]
+    out[:, rows, label] = moved
+    return _on_simplex(out)
 
 
 def _shifted(tempered: np.ndarray, hot: np.ndarray, held_out: Sequence[Any]) -> np.ndarray:

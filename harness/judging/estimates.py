@@ -23,8 +23,8 @@ from harness.judging.words import as_sentence
 from harness.plan.components import load
 
 LABELS = {
-    "best": "learned estimate (mean of four partitions)",
-    "best_fast": "learned estimate",
+    "best": "learned estimate",
+    "best_fast": "learned estimate (one partition)",
     "best_lower": "cross-fitted stack (on average at most the error)",
     "variational_temperature": "cross-fitted temperature (on average at most the error)",
     "variational_isotonic": "cross-fitted isotonic (on average at most the error)",
@@ -42,7 +42,7 @@ GROUP_COVERAGE = (
     "The interval holds for the error that 15 bins can resolve, and for many groups. Its coverage "
     "was not measured at this size."
 )
-REPEATED = 50_000  # largest size of p for which the learned estimate averages four partitions
+REPEATED = 50_000  # largest size of p for which the headline is `best`, which averages partitions
 REPEATED_CLASSES = 100  # the same for the classes of canonical errors: the weights saw no more
 # Largest size of p that is used; the learned estimate of vectors needs 45 times its memory.
 LARGEST = 500_000
@@ -71,10 +71,7 @@ def estimates(
     left out.
     """
     n, k = data.n, data.k
-    is_repeated = p.size <= REPEATED and notion != "classwise"
-    if notion == "canonical" and k > REPEATED_CLASSES:
-        is_repeated = False
-    names = ["best" if is_repeated else "best_fast"]
+    names = [headline_name(notion, p, k)]
     if notion != "classwise":
         is_small = n <= STACK_SCORES
         if p.ndim == 2:
@@ -90,6 +87,14 @@ def estimates(
     rows = [_with_measurements(by_estimand["l1"], n, k) for by_estimand in by_name]
     rows[0] = replace(rows[0], headline=True)
     return rows, by_name[0]["l2_squared"]
+
+
+def headline_name(notion: str, p: Array, k: int) -> str:
+    """Return the estimator of the headline for predictions p of k classes: best or best_fast."""
+    is_repeated = p.size <= REPEATED and notion != "classwise"
+    if notion == "canonical" and k > REPEATED_CLASSES:
+        is_repeated = False
+    return "best" if is_repeated else "best_fast"
 
 
 def group_estimates(

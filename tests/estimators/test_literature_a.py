@@ -92,6 +92,12 @@ def test_two_opposite_errors_at_the_ends():
     assert value(SmoothECE(sigma), [0, 1], [1, 0]) == pytest.approx(2 * inside - 1, abs=1e-6)
 
 
+def test_nearly_certain_predictions_have_a_tiny_error():
+    """The fixed point is below the spacing of the grid for p = 1e-4 with y = 0 and its mirror."""
+    p, y = [1e-4, 1.0 - 1e-4] * 25, [0, 1] * 25
+    assert value(SmoothECE(), p, y) == pytest.approx(1e-4, rel=0.05)
+
+
 def test_the_fixed_point_is_one_and_errors_that_cancel_at_one_place_are_none():
     p, y = harness.load_problem("beta_wavy").sample(300, default_rng(0))
     estimate = SmoothECE()(p, y)["smooth_ece"]

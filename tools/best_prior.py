@@ -1,13 +1,15 @@
 """Prior distribution of the simulations that train `harness.estimators.Best` (train_best.py).
 
 A setting is a distribution of predictions, a calibration map and a sample size n. Each is drawn
-from a broad prior that uses no problem of conf/. The true calibration errors of a setting are means
-over many predictions. The random numbers of setting i depend only on i.
+from a broad prior that uses no problem of conf/. No generator makes the shapes of the arena's test
+families. The true calibration errors of a setting are means over many predictions. The random
+numbers of setting i depend only on i.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit, softmax
@@ -18,10 +20,17 @@ from harness.math.folds import assign_folds
 
 Law = Callable[[int, np.random.Generator], np.ndarray]  # (n, rng) -> predictions
 Map = Callable[[np.ndarray], np.ndarray]  # predictions p -> C = E[Y given p]
+NamedMap = tuple[str, Map]  # kind of a map, and the map
 
-REPS = {"scalar": 6, "vector": 5}
-# settings with this number or a larger one mostly have a small n, and 3 samples each
-CHEAP = 10_000
+KINDS = ("scalar", "vector")
+REPS = 3  # samples of a setting
+POINTS = 20_000  # predictions from which the true errors of a setting are computed
+SMALL_N, LARGE_N = (40, 1_500), (1_500, 20_000)  # ranges of the sample size
+SMALL_SHARE = {"scalar": 0.7, "vector": 0.85}  # share of settings with a size in SMALL_N
+LARGEST_ENTRIES = 40_000  # largest n k of vectors
+# An error of fewer units of noise can hardly be detected. This share of such settings is used.
+DETECTABLE, UNDETECTABLE_SHARE = 2.0, 0.4
+CALIBRATED = "calibrated"  # shape of a setting without error
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
@@ -34,7 +43,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 def scalar_law(rng: np.random.Generator) -> Law:
     """Draw a distribution of scalar predictions. Return its sampler (n, rng) -> p (n,)."""
-    kind = rng.choice(["beta", "logit", "uniform", "top", "two"], p=[0.3, 0.25, 0.1, 0.2, 0.15])
+    kind = rng.choice(["beta", "logit", "uniform", "top", "two"], p=[0.25, 0.2, 0.1, 0.3, 0.15])
     if kind == "beta":
         a, b = log_uniform(rng, 0.08, 8), log_uniform(rng, 0.08, 8)
         base = lambda n, r: r.beta(a, b, n)  # noqa: E731
@@ -75,8 +84,8 @@ def scalar_law(rng: np.random.Generator) -> Law:
     return base
 
 
-def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
-    """Draw a calibration map of scalars. Return it as a function p (n,) -> C (n,).
+def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> NamedMap:
+    """Draw a calibration map of scalars. Return its kind, and the map as p (n,) -> C (n,).
 
     `reference` are sorted predictions, from which the map takes their ranks and mean.
     """
@@ -127,7 +136,7 @@ def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
     elif kind == "shift":
         g = lambda p: p + size  # noqa: E731
     elif kind in ("wave", "square"):
-        f, phase = log_uniform(rng, 0.5, 16), rng.random() * 2 * np.pi
+        f, phase = log_uniform(rng, 0.5, 40), rng.random() * 2 * np.pi
         form = np.sin if kind == "wave" else lambda t: np.sign(np.sin(t))
         g = lambda p: p + size * envelope(p) * form(2 * np.pi * f * where(p) + phase)  # noqa: E731
     elif kind == "smooth":
@@ -174,7 +183,7 @@ def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
         middle = reference.mean()
         g = lambda p: middle + slope * (np.abs(where(p) - bend) - 0.25)  # noqa: E731
     share = 1.0 if rng.random() < 0.55 else log_uniform(rng, 0.03, 1.0)
-    return lambda p: np.clip(p + share * (np.clip(g(p), 0, 1) - p), 0.0, 1.0)
+    return str(kind), lambda p: np.clip(p + share * (np.clip(g(p), 0, 1) - p), 0.0, 1.0)
 
 
 # Vectors
@@ -240,8 +249,8 @@ def vector_law(rng: np.random.Generator, k: int) -> Law:
     return law
 
 
-def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
-    """Draw a calibration map of vectors. Return it as a function p (n, k) -> C (n, k).
+def vector_map(rng: np.random.Generator, reference: np.ndarray) -> NamedMap:
+    """Draw a calibration map of vectors. Return its kind, and the map as p (n, k) -> C (n, k).
 
     `reference` (m, k) are predictions from which the map takes centres and means.
     """
@@ -256,17 +265,12 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
         "matrix",
         "element",
         "local",
-        "pair",
         "class",
         "uniform",
         "top",
         "network",
-        "regions",
-        "swap",
     ]
-    kind = rng.choice(
-        kinds, p=[0.18, 0.1, 0.06, 0.14, 0.11, 0.08, 0.06, 0.06, 0.08, 0.06, 0.04, 0.03]
-    )
+    kind = rng.choice(kinds, p=[0.2, 0.12, 0.07, 0.16, 0.13, 0.08, 0.08, 0.1, 0.06])
     size = log_uniform(rng, 0.05, 1.5)
     if kind == "power":
         a = log_uniform(rng, 0.2, 4)
@@ -290,15 +294,6 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
             weight = np.exp(-((p - centre) ** 2).sum(axis=1) / (2 * width**2))
             return p + weight[:, None] * (to - p)
 
-    elif kind == "pair":
-        a, b = rng.choice(k, 2, replace=False)
-        share = rng.uniform(0.1, 1.0)
-
-        def g(p: np.ndarray) -> np.ndarray:
-            c = p.copy()
-            c[:, a], c[:, b] = (1 - share) * p[:, a], p[:, b] + share * p[:, a]
-            return c
-
     elif kind == "class":
         a, b, c = int(rng.integers(k)), log_uniform(rng, 0.3, 3), rng.normal(0, 1)
 
@@ -313,7 +308,7 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
         share = rng.random()
         g = lambda p: p + share * (to - p)  # noqa: E731
     elif kind == "top":
-        top_map = scalar_map(rng, np.sort(reference.max(axis=1)))
+        _, top_map = scalar_map(rng, np.sort(reference.max(axis=1)))
 
         def g(p: np.ndarray) -> np.ndarray:
             top, largest = p.argmax(axis=1), p.max(axis=1)
@@ -324,27 +319,13 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> Map:
             out[np.arange(len(p)), top] = mapped
             return _normalised(out)
 
-    elif kind == "network":
+    else:
         width = int(rng.integers(3, 20))
         w, b = rng.normal(size=(k, width)) * log_uniform(rng, 1, 8), rng.normal(size=width)
         v = rng.normal(size=(width, k)) / np.sqrt(width) * 2 * size
         g = lambda p: softmax(log(p) + np.tanh(p @ w + b) @ v, axis=1)  # noqa: E731
-    elif kind == "regions":
-        centre = reference[rng.integers(len(reference), size=int(rng.integers(2, 20)))]
-        nearest = lambda p: ((p[:, None] - centre) ** 2).sum(axis=2).argmin(axis=1)  # noqa: E731
-        part = nearest(reference[:2000])
-        mean = np.array(
-            [
-                reference[:2000][part == j].mean(axis=0) if (part == j).any() else centre[j]
-                for j in range(len(centre))
-            ]
-        )
-        g = lambda p: mean[nearest(p)]  # noqa: E731
-    else:
-        share, order = rng.random(), rng.permutation(k)
-        g = lambda p: (1 - share) * p + share * p[:, order]  # noqa: E731
     share = 1.0 if rng.random() < 0.55 else log_uniform(rng, 0.03, 1.0)
-    return lambda p: _normalised(np.maximum(p + share * (g(p) - p), 0.0))
+    return str(kind), lambda p: _normalised(np.maximum(p + share * (g(p) - p), 0.0))
 
 
 def _normalised(c: np.ndarray) -> np.ndarray:
@@ -354,50 +335,90 @@ def _normalised(c: np.ndarray) -> np.ndarray:
 # Settings
 
 
-def setting(kind: str, number: int) -> tuple[list[Ingredients], dict[str, float], int]:
-    """Draw the samples of setting `number`, and return (ingredients, truths, n).
+@dataclass(frozen=True)
+class Setting:
+    """A distribution of predictions with a calibration map, and a sample size.
 
-    ingredients is a list with one entry per sample: the result of `compute_ingredients`, from which
-    the estimator `Best` computes its inputs. truths is {estimand: true value}, and n the number of
-    rows of a sample. A setting has REPS[kind] samples, or 3 if `number` is at least CHEAP.
+    Parameters
+    ----------
+    law : callable
+        Sampler (n, rng) -> predictions.
+    curve : callable
+        Calibration map: predictions -> E[Y given p].
+    n : int
+        Number of rows of a sample.
+    truth : dict
+        {estimand: true value}.
+    shape : str
+        Kind of the calibration map.
     """
-    rng = np.random.default_rng([14, {"scalar": 0, "vector": 1}[kind], number])
+
+    law: Law
+    curve: Map
+    n: int
+    truth: dict[str, float]
+    shape: str
+
+
+def draw_setting(kind: str, rng: np.random.Generator) -> Setting:
+    """Draw a setting of scalar or vector predictions from the prior.
+
+    Errors are detectable if l1 is above DETECTABLE units of noise sqrt(E |Y - C|^2 / n). Of the
+    settings with smaller errors, the share UNDETECTABLE_SHARE is kept.
+    """
+    while True:
+        setting = _propose(kind, rng)
+        if setting is not None:
+            return setting
+
+
+def _propose(kind: str, rng: np.random.Generator) -> Setting | None:
+    """Draw a setting. Return None if it is rejected because its error is not detectable."""
     calibrated = rng.random() < 0.1
-    reps, many = (3, 20_000) if number >= CHEAP else (REPS[kind], 40_000)
-    low, high = (120, 1500) if number >= CHEAP and rng.random() < 0.75 else (120, 7000)
+    low, high = SMALL_N if rng.random() < SMALL_SHARE[kind] else LARGE_N
     if kind == "scalar":
         n = int(log_uniform(rng, low, high))
         law = scalar_law(rng)
-        many = law(many, rng)
-        curve = scalar_map(rng, np.sort(many[:10000]))
+        many = law(POINTS, rng)
+        shape, curve = scalar_map(rng, np.sort(many))
     else:
         share = [0.06] + [0.12] * 3 + [0.1] + [0.12] * 3 + [0.1, 0.02]
         k = int(rng.choice([2, 3, 3, 4, 5, 10, 10, 10, int(log_uniform(rng, 2, 40)), 100], p=share))
-        n = int(log_uniform(rng, low, min(high, 60000 / k)))
+        n = int(min(log_uniform(rng, low, high), max(LARGEST_ENTRIES / k, low)))
         law = vector_law(rng, k)
-        many = law(min(many // 2, 400000 // k), rng)
-        curve = vector_map(rng, many)
+        many = law(min(POINTS, 400_000 // k), rng)
+        shape, curve = vector_map(rng, many)
     if calibrated:
-        curve = lambda p: p  # noqa: E731
-    gap = many - curve(many)
-    if kind == "scalar":
-        truth = {"l1": np.abs(gap).mean(), "l2_squared": (gap**2).mean()}
-    else:
-        squares = (gap**2).sum(axis=1)
-        truth = {
-            "l1": np.abs(gap).sum(axis=1).mean(),
-            "l2_squared": squares.mean(),
-            "l2": np.sqrt(squares).mean(),
-        }
-    candidates = []
-    for _ in range(reps):
-        p = law(n, rng)
-        c = curve(p)
+        shape, curve = CALIBRATED, lambda p: p
+    c = curve(many)
+    gap = (many - c).reshape(len(many), -1)
+    squares = (gap**2).sum(axis=1)
+    truth = {"l1": np.abs(gap).sum(axis=1).mean(), "l2_squared": squares.mean()}
+    if kind == "vector":
+        truth["l2"] = np.sqrt(squares).mean()
+    noise = np.sqrt((c * (1.0 - c)).reshape(len(c), -1).sum(axis=1).mean() / n)
+    if truth["l1"] < DETECTABLE * noise and rng.random() > UNDETECTABLE_SHARE:
+        return None
+    return Setting(law, curve, n, truth, shape)
+
+
+def simulate_setting(kind: str, number: int) -> tuple[list[Ingredients], Setting]:
+    """Simulate the samples of setting `number`.
+
+    Return the ingredients of each of its REPS samples, and the setting. All random numbers depend
+    only on `kind` and `number`.
+    """
+    rng = np.random.default_rng([15, KINDS.index(kind), number])
+    setting = draw_setting(kind, rng)
+    samples = []
+    for _ in range(REPS):
+        p = setting.law(setting.n, rng)
+        c = setting.curve(p)
         if kind == "scalar":
-            y = (rng.random(n) < c).astype(np.int64)
+            y = (rng.random(setting.n) < c).astype(np.int64)
         else:
-            y = np.minimum(
-                (rng.random(n)[:, None] > np.cumsum(c, axis=1)).sum(axis=1), p.shape[1] - 1
-            )
-        candidates.append(compute_ingredients(p, y, assign_folds(y, 5, False, rng), rng))
-    return candidates, truth, n
+            below = rng.random(setting.n)[:, None] > np.cumsum(c, axis=1)
+            y = np.minimum(below.sum(axis=1), p.shape[1] - 1)
+        fold = assign_folds(y, 5, False, rng)
+        samples.append(compute_ingredients(p, y, fold, rng))
+    return samples, setting

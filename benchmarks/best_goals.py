@@ -1,0 +1,88 @@
+"""Print how good `best` is on the families that it was not developed on, from the stored arena.
+
+    python benchmarks/best_goals.py
+
+Regrets, ratios to the best published estimator of each notion, estimand and n (over all n of a
+board), the worst family, mean / truth, and coverage by problem. It takes about a CPU minute and
+runs no estimator but `best_fast`, which it times.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pandas as pd
+
+import harness
+from harness.configure.options import option
+from harness.evaluation import arena
+from harness.evaluation.arena.statements import log_ratios, statement
+from harness.pages import arena_data
+
+REGRETS = 200, 1_000, 5_000
+N = 200
+LEAST_COVERAGE = 0.9
+
+
+def main() -> None:
+    results = arena_data.read()
+    assert results is not None, "there is no stored arena"
+    development = option("experiment", "arena").config["arena"]["development"]
+    settings = results.settings
+    settings = settings[settings["estimand"].isin(arena.MAIN)]
+    test = settings[~settings["family"].isin(development)]
+    table = arena.recommendations(settings, development)
+
+    lines = table[table["notion"].eq("binary") & table["estimand"].eq("l1")].set_index("n")
+    print("regret of best, binary l1:", lines.loc[list(REGRETS), "own_regret"].round(2).to_dict())
+    print("lines that establish a difference:", table["verdict"].value_counts().to_dict())
+
+    print("\nboard | rival per n | RMSE ratio, mean over n [95 % over families], families")
+    for (notion, estimand), part in table.groupby(["notion", "estimand"]):
+        logs = pd.concat(
+            log_ratios(
+                test[test[["notion", "estimand", "n"]].eq([notion, estimand, n]).all(axis=1)],
+                "best",
+                rival,
+            )
+            for n, rival in zip(part["n"], part["rival"])
+        )
+        s = statement(logs, "best", "rivals")
+        print(f"{notion} {estimand} | {', '.join(part['rival'])} | {s.ratio:.2f} "
+              f"[{s.low:.2f}, {s.high:.2f}], {s.families}")  # fmt: skip
+
+    own = test[test["estimator"].eq("best") & ~test["calibrated"]]
+    by_family = own.assign(log=np.log(own["regret"])).groupby(["notion", "estimand", "family", "n"])
+    worst = np.exp(by_family["log"].mean()).nlargest(5).round(2)
+    print("\nlargest regrets of a family:", worst.to_dict())
+
+    ratio = (own["bias"] + own["truth"]) / own["truth"]
+    here = own["n"].eq(N)
+    medians = ratio[here].groupby([own["notion"], own["estimand"]]).median().round(2)
+    print(f"\nmedian of mean / truth at n = {N}:", medians.to_dict())
+
+    whole = test[test["estimator"].eq("best")]
+    share = whole["coverage"].ge(LEAST_COVERAGE).mean()
+    print(f"\nproblems with a coverage of at least 90 %: {share:.1%} of {len(whole)}")
+    failures = whole[whole["coverage"].lt(LEAST_COVERAGE)].sort_values("coverage")
+    for row in failures.head(25).itertuples():
+        print(f"  {row.problem}, {row.notion}, {row.estimand}, n = {row.n:,}: {row.coverage:.2f}")
+    intervals = arena.interval_table(test)
+    intervals = intervals[intervals["estimator"].eq("best")]
+    widths = intervals.groupby(["notion", "estimand"])["relative_width"].median().round(2)
+    print("width over the narrowest of fixed width that covers 93 %:", widths.to_dict())
+
+    for name in ("beta_overconfident", "dirichlet3_overconfident", "dirichlet10_overconfident"):
+        p, y = harness.load_problem(name).sample(1_000, np.random.default_rng(0))
+        estimator = harness.load_estimator("best_fast")
+        seconds = []
+        for seed in range(20):
+            begun = time.process_time()
+            estimator(p, y, np.random.default_rng(seed))
+            seconds.append(time.process_time() - begun)
+        print(f"best_fast, {name}, n = 1,000: {1e3 * min(seconds):.1f} ms of CPU")
+
+
+if __name__ == "__main__":
+    main()

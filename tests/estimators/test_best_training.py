@@ -1,0 +1,117 @@
+"""The weights of `Best`: their origin, and the training that makes them."""
+
+import json
+import sys
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+from harness.estimators import learned
+
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+@pytest.fixture(scope="module")
+def training():
+    sys.path.insert(0, str(TOOLS))
+    try:
+        import train_best
+    finally:
+        sys.path.remove(str(TOOLS))
+    return train_best
+
+
+@pytest.fixture(scope="module")
+def rows(training):
+    """120 simulated settings of scalars."""
+    return training.Rows.of(
+        training.simulate_rows("scalar", range(120)), training.PRIORS["stated"], "scalar", 0
+    )
+
+
+def deployed(rows, name):
+    """Return the values of the stored networks on simulated rows."""
+    net, networks = learned.load_ensemble("scalar"), learned.ensemble_networks("scalar")
+    x = (rows.x - net["centre"]) / net["spread"]
+    hidden = [learned.hidden_layer(w, x) for w in networks]
+    return learned.ensemble_value(
+        networks, name, hidden, rows.candidates[name], rows.unit[name], rows.lowest[name]
+    )
+
+
+def test_the_weights_name_the_code_and_the_division_that_made_them(training):
+    with (
+        resources.files("harness.estimators").joinpath(learned.WEIGHTS).open("rb") as file,
+        np.load(file) as stored,
+    ):
+        about = json.loads(str(stored["about"]))
+    assert about["division_sha256"] == training.division_hash()
+    assert about["code_sha256"] == training.code_hash()
+    assert len(about["commit"]) == 40 and set(about["simulations"]) == {"scalar", "vector"}
+    assert about["prior"] == asdict(training.PRIORS["stated"])
+
+
+def test_a_setting_depends_on_its_number_alone(training):
+    alone, among = (training.simulate_rows("scalar", numbers) for numbers in ([7], range(6, 8)))
+    is_seven = among["setting"] == 7
+    assert (among["truth_l1"][is_seven] == alone["truth_l1"]).all()
+    np.testing.assert_allclose(among["features"][is_seven], alone["features"], rtol=1e-4, atol=1e-4)
+
+
+def test_a_small_training_resembles_the_stored_weights(training, rows):
+    """Trained on 90 settings, a network is better than the median of its candidates on settings
+    that it has not seen, and close to the stored ensemble."""
+    net = training.train(rows, members=1, epochs=8, report=lambda text: None)
+    small = {name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(".0")}
+    hidden = learned.hidden_layer(small, (rows.x - net["centre"]) / net["spread"])
+    parts = rows.candidates["l1"], rows.unit["l1"], rows.lowest["l1"]
+    value = learned.ensemble_value([small], "l1", [hidden], *parts)
+    unseen = rows.part != "weights"
+    middle = np.median(rows.candidates["l1"], axis=1)
+    regret, regret_middle, regret_stored = (
+        np.average(training.log_regrets(x, rows, "l1")[unseen], weights=rows.weight[unseen])
+        for x in (value, middle, deployed(rows, "l1"))
+    )
+    assert max(regret, regret_stored) < regret_middle
+    assert np.corrcoef(value, deployed(rows, "l1"))[0, 1] > 0.9
+
+
+def test_weights_give_each_range_of_errors_its_share(training):
+    l1 = np.repeat([0.0, 0.03, 0.2, 0.5], [10, 40, 30, 20])
+    prior = training.Prior(low=0.02, high=0.25, below=0.1, above=0.2)
+    weights = prior.weights(l1, "scalar")
+    assert weights[l1 == 0.0].sum() / weights[l1 == 0.5].sum() == pytest.approx(0.5)
+    assert weights[l1 == 0.03].sum() == pytest.approx(weights[l1 == 0.2].sum())
+    assert weights.mean() == pytest.approx(1.0)
+
+
+def test_pinball_loss_finds_the_quantile(training):
+    """With a constant feature, the fit is the weighted quantile of the target."""
+    target = default_rng(0).exponential(size=4_000)
+    b = training.fit_quantile(np.ones((4_000, 1)), target)
+    width = learned.width(np.ones((1, 1)), b)[0]
+    # the standard error of the empirical quantile is sqrt(q (1 - q) / n) / density = 0.1
+    assert width == pytest.approx(-np.log(1.0 - training.QUANTILE), abs=0.4)
+
+
+def test_factors_cover_each_shape_at_its_level(training, monkeypatch):
+    monkeypatch.setattr(training, "SHAPES_COVERED", 1.0)
+    rng = default_rng(1)
+    n = rng.choice([60, 250, 5_000], 6_000)
+    shape = rng.choice(["easy", "hard"], 6_000)
+    score = np.abs(rng.standard_normal(6_000)) * np.where(shape == "hard", 2.0, 1.0) / np.sqrt(n)
+    factors = training.conformal_factors(score, n, shape)
+    chosen = factors[learned.LEVELS.index(0.9), learned.nearest_knot(n)]
+    for name in ("easy", "hard"):
+        assert (score <= chosen)[shape == name].mean() >= 0.9
+
+
+def test_factors_between_levels_follow_the_normal_quantile():
+    factors = np.outer([0.3, 0.6, 0.8, 1.0, 1.5], np.ones(len(learned.KNOTS)))
+    assert learned.level_factor(factors, 500, 0.95) == pytest.approx(1.0)
+    assert 1.0 < learned.level_factor(factors, 500, 0.97) < 1.5
+    assert learned.level_factor(factors, 500, 0.999) > 1.5
