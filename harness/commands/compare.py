@@ -45,7 +45,7 @@ def command(
         bool,
         typer.Option(
             "--rebuild",
-            help="Compute missing cells of the baseline and store it. This takes hours.",
+            help="Compute missing cells of the baseline and store it (in all 3 CPU hours).",
         ),
     ] = False,
     quick: Annotated[

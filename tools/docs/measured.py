@@ -19,9 +19,7 @@ RESULTS = DOCS.parent / "results"
 BINNING = {  # {problem: name of the model in the table}
     "beta_calibrated": "calibrated",
     "ties_k3_calibrated": "calibrated, few distinct scores",
-    "fitted_images_k10_wideresnet_focalloss": (
-        "Wide ResNet on CIFAR-10, focal loss (labels redrawn)"
-    ),
+    "fitted_images_k10_resnet20": "ResNet-20 on CIFAR-10 (labels redrawn)",
     "fitted_tabular_k3_connect_4": "gradient boosting and others on a table (labels redrawn)",
     "beta_overconfident": "overconfident",
     "wavy_k2": "over- and underconfident in turn",
