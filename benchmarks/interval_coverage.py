@@ -166,7 +166,10 @@ def truths(k: int, kind: str) -> dict[str, float]:
 
 
 def intervals(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> list[tuple[str, str, Any]]:
-    """Return [(quantity, name of its truth, interval)] for each interval that judge prints."""
+    """Return [(quantity, name of its truth, interval)] for each interval that judge prints.
+
+    Intervals of learned estimates are left out.
+    """
     data = from_arrays(p, y)
     answer = howfar.errors(data, LEVEL, rng)
     rows = []
@@ -182,7 +185,12 @@ def intervals(p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> list[tu
     rows.append(("log_loss.miscalibration", "log_loss.miscalibration", kl))
     p = data.p[:, 1] if data.k == 2 else data.p
     whole = measure_gap(*harness.reduce(p, data.y, data.notions[0]), LEVEL)
-    return [*rows, ("group.gap", "group.gap", whole.gap)]
+    rows += [("group.gap", "group.gap", whole.gap), ("group.l1", "group.l1", whole.error)]
+    if data.k > 2:
+        for j in range(data.k):
+            gap = measure_gap(data.p[:, j], (data.y == j).astype(int), LEVEL)
+            rows.append(("class.l1", "class.l1", gap.error))
+    return rows
 
 
 def learned_intervals(
@@ -199,12 +207,6 @@ def learned_intervals(
         estimates = apply(load("estimator", name, {"level": LEVEL}), scores, outcomes, notion, rng)
         rows.append((f"{notion}.l1.{name}", f"{notion}.l1", estimates["l1"]))
     rows.append(("brier.miscalibration", "brier.miscalibration", estimates["l2_squared"]))
-    whole = measure_gap(*harness.reduce(p, data.y, notions[0]), LEVEL)
-    rows.append(("group.l1", "group.l1", whole.error))
-    if data.k > 2:
-        for j in range(data.k):
-            gap = measure_gap(data.p[:, j], (data.y == j).astype(int), LEVEL)
-            rows.append(("class.l1", "class.l1", gap.error))
     return rows
 
 
@@ -356,7 +358,7 @@ def changes(setting: Setting, index: int) -> dict[str, list[float]]:
 
 PARTS = {"learned": learned, "errors": errors, "changes": changes}
 LEARNED = ("best", "best_fast")
-LEARNED_PARTS = ("brier.miscalibration", "group.l1", "class.l1")  # computed from learned estimates
+LEARNED_PARTS = ("brier.miscalibration",)  # quantities that are computed from learned estimates
 
 
 def table_part(quantity: str) -> str:

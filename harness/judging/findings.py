@@ -95,6 +95,16 @@ class Interval:
         high = None if self.high is None else max(self.high, value)
         return replace(self, low=low, high=high)
 
+    def reaching(self, value: float) -> Interval:
+        """Return the interval with its upper end raised to `value`, if it has one below.
+
+        Examples
+        --------
+        >>> Interval(0.2, 0.1, 0.3).reaching(0.4).high, Interval(0.2, 0.1).reaching(0.4).high
+        (0.4, None)
+        """
+        return self if self.high is None else replace(self, high=max(self.high, value))
+
     @property
     def sign(self) -> int:
         """1 if the interval is above 0, -1 if it is below 0, else 0."""

@@ -11,7 +11,7 @@ from harness.common.wording import format_number, format_percent
 from harness.judging.bins import Array
 from harness.judging.data import reduced
 from harness.judging.estimates import certify, estimates, group_estimates
-from harness.judging.findings import Calibrated, ErrorEstimate, HowFar, Judged
+from harness.judging.findings import Calibrated, ErrorEstimate, HowFar, Interval, Judged
 from harness.judging.scores import decompositions, direction
 from harness.judging.words import join_names
 
@@ -78,6 +78,9 @@ def errors(
         rows += of_notion
         bounds += of_bound
     main = data.notions[0]
+    bias = direction(data, level, join_zero=main in not_rejected)
+    # An L1 error is at least the size of the mean gap, so its interval must not exclude such sizes.
+    rows[0] = replace(rows[0], interval=rows[0].interval.reaching(_largest_size(bias.gap)))
     scores, score_cautions = decompositions(data, squared, level, next(streams))
     if data.notions[-1] in not_rejected:
         scores = tuple(
@@ -88,11 +91,17 @@ def errors(
         sentence=_sentence(rows[0], data),
         errors=tuple(rows),
         certified=tuple(bounds),
-        direction=direction(data, level, join_zero=main in not_rejected),
+        direction=bias,
         scores=scores,
         disagreement=_disagreement([row for row in rows if row.notion == main], x),
         cautions=(*cautions(data, x), *score_cautions),
     )
+
+
+def _largest_size(gap: Interval) -> float:
+    """Return the largest absolute value in an interval with two ends."""
+    assert gap.low is not None and gap.high is not None
+    return max(-gap.low, gap.high)
 
 
 def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
