@@ -31,7 +31,7 @@ from harness.estimators.base import EstimatorSpec
 from harness.estimators.resampling import bca_acceleration, bca_levels
 from harness.evaluation import intervals
 from harness.figures import interval_plot
-from harness.math.notions import reduce
+from harness.math.notions import checked_scalars, reduce
 from harness.plan.components import build_component
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine
@@ -296,9 +296,8 @@ def test_an_infinite_statistic_has_no_p_value():
 
 
 def l1(p, y):
-    """Return the plug-in l1 on ten bins; refuses NaN."""
-    if not np.isfinite(p).all():
-        raise BadInputError("p holds NaN.")
+    """Return the plug-in l1 on ten bins; refuses NaN and vectors."""
+    p, y = checked_scalars(p, y)
     index = np.minimum((p * 10).astype(int), 9)
     return float(np.abs(np.bincount(index, p - y, minlength=10)).sum() / len(p))
 
