@@ -11,7 +11,7 @@ from numpy.random import default_rng
 
 import harness
 import harness.contract.estimators
-from harness import BadInputError, UndefinedError, list_estimators, load_estimator, run
+from harness import UndefinedError, list_estimators, load_estimator, run
 from harness.configure.settings import Settings
 from harness.contract.check import check, report
 from harness.estimators import (
