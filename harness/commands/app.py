@@ -70,11 +70,12 @@ def main(argv: list[str] | None = None) -> int:
     trace = "--traceback" in arguments or os.environ.get("CALHARNESS_TRACEBACK") == "1"
     tables.wide = "--wide" in arguments
     arguments = [text for text in arguments if text not in ("--traceback", "--wide")]
-    # SIGTERM from a job scheduler counts as an interruption, so that finished cells are recorded.
-    signal.signal(signal.SIGTERM, processes.terminated)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see harness.__main__
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
+        # SIGTERM from a job scheduler counts as an interruption: finished cells are recorded.
+        signal.signal(signal.SIGTERM, processes.terminated)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            # After a KeyboardInterrupt in `exec`, Python would end by SIGINT, not by our status.
+            signal.signal(signal.SIGINT, processes.interrupted)
         if (folder := _working_folder()) not in sys.path:
             # The working folder is last, so that a user's file numpy.py does not replace numpy.
             sys.path.append(folder)

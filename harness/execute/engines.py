@@ -28,7 +28,7 @@ from harness.common.escaping import error_message
 from harness.configure.addresses import host_and_port
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.execute import processes, supervise
+from harness.execute import isolation, processes, supervise, watchdog
 from harness.execute.chunk import run_chunk
 from harness.execute.processes import Limits
 from harness.execute.supervise import Answer, Task
@@ -258,6 +258,7 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
     ray, address = _package(settings), settings.address
     local = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
     was_connected, handler = ray.is_initialized(), signal.getsignal(signal.SIGTERM)
+    before = isolation.with_descendants(os.getpid())
     try:
         if not was_connected:
             options = {} if address else local
@@ -269,9 +270,12 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
             # Ray installs a handler of its own, which would change the exit status.
             signal.signal(signal.SIGTERM, handler)
     remote = ray.remote(num_cpus=1, max_retries=TRIES)(compute_in_cluster)
+    # If this process is killed, two helpers of Ray would live for another minute.
+    started = set(isolation.with_descendants(os.getpid())).difference(before)
     try:
         processors = int(ray.cluster_resources().get("CPU", workers))
-        yield lambda function, *given: remote.remote(*given).future(), processors
+        with watchdog.ends_with_us(started):
+            yield lambda function, *given: remote.remote(*given).future(), processors
     finally:
         if not was_connected:
             ray.shutdown()

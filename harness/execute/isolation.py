@@ -45,26 +45,25 @@ def end_detached() -> None:
     here, parent = os.getpid(), os.getppid()
     orphans = [child for child in _children(parent) if child != here]
     for process in [*orphans, *filter(_has_left_session, _children(here))]:
-        for each in _with_descendants(process):
+        # The process alone would leave orphans, which are adopted some time later.
+        for each in with_descendants(process):
             with contextlib.suppress(OSError):
                 os.kill(each, signal.SIGKILL)
 
 
-def _with_descendants(process: int) -> list[int]:
-    """Return a process and all its descendants.
-
-    Killing the process alone would make them orphans, which are adopted some time later.
-    """
-    family = [_with_descendants(child) for child in _children(process)]
+def with_descendants(process: int) -> list[int]:
+    """Return the ids of a process and of all its descendants (only its own id except on Linux)."""
+    family = [with_descendants(child) for child in _children(process)]
     return [process, *itertools.chain.from_iterable(family)]
 
 
 def _children(process: int) -> list[int]:
+    children = []
     with contextlib.suppress(OSError):
-        return [
-            int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()
-        ]
-    return []
+        for thread in os.listdir(tasks := f"/proc/{process}/task"):
+            with contextlib.suppress(OSError):  # the thread has ended
+                children += map(int, Path(f"{tasks}/{thread}/children").read_text().split())
+    return children
 
 
 def _has_left_session(process: int) -> bool:

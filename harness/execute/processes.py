@@ -52,11 +52,11 @@ class TerminatedError(KeyboardInterrupt):
 
 
 class StoppedError(KeyboardInterrupt):
-    """Interruption of a computing process by SIGINT, which its supervisor has sent."""
+    """Interruption by SIGINT: Ctrl-C, or the supervisor of a computing process stops it."""
 
 
 def interrupted(signum: int, frame: Any) -> None:
-    """Handle SIGINT in a computing process by raising StoppedError."""
+    """Handle SIGINT by raising StoppedError."""
     raise StoppedError
 
 

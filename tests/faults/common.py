@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -262,6 +263,26 @@ def alive(out: Path | str) -> list[int]:
             ):
                 pids.append(int(folder.name))
     return sorted(pids)
+
+
+def handles_signals(pid: int) -> bool:
+    """Return True if a process of Python handles SIGTERM, which Python itself does not."""
+    with contextlib.suppress(OSError):
+        handled = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+        return handled is not None and bool(int(handled[1], 16) >> (signal.SIGTERM - 1) & 1)
+    return False
+
+
+def more_parts(out: Path, seen: int = 0) -> bool:
+    """Return True if a folder has more than `seen` parts."""
+    return len(parts.part_files(out)) > seen
+
+
+def wait_for(process: subprocess.Popen, condition: Callable[..., bool], *given: object) -> None:
+    """Wait until `condition(*given)`, or the end of a process, for at most PATIENCE seconds."""
+    end = time.monotonic() + PATIENCE
+    while not condition(*given) and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def left_processes(out: Path | str) -> list[int]:

@@ -23,6 +23,9 @@ from faults.common import (
     alive,
     environment,
     generator,
+    handles_signals,
+    more_parts,
+    wait_for,
 )
 
 from harness.execute.engines import PACKAGES
@@ -67,8 +70,9 @@ def on(engine: str) -> str:
 def ended(place: Place, name: str, engine: str = "loky") -> Row:
     """Send the driver a signal at random moments. Each run resumes the one before.
 
-    Three in four moments are within two seconds after a part was written, the others anywhere. On
-    Dask and Ray all are after a part was written.
+    Three in four moments are within two seconds after a part was written, the others are within two
+    seconds after the command began to handle signals. On Dask and Ray all are after a part was
+    written.
     """
     row, rng, at_work = Row(f"{name}{on(engine)}"), generator(name), 0
     number, folder = SIGNALS[name], 0
@@ -76,15 +80,9 @@ def ended(place: Place, name: str, engine: str = "loky") -> Row:
     while row.injected < TIMES and row.hangs < 3:
         before, seen = reader.cell_states(out), len(parts.part_files(out))
         process = place.start(out, f"engine={engine}")
-        after_a_part = engine != "loky" or rng.random() < 0.75
-        end = time.monotonic() + PATIENCE
-        while (
-            after_a_part
-            and len(parts.part_files(out)) <= seen
-            and process.poll() is None
-            and time.monotonic() < end
-        ):
-            time.sleep(0.02)
+        wait_for(process, handles_signals, process.pid)
+        if engine != "loky" or rng.random() < 0.75:
+            wait_for(process, more_parts, out, seen)
         time.sleep(float(rng.uniform(0.0, 2.0)))
         together = number == signal.SIGINT or rng.random() < 0.5  # the terminal sends Ctrl-C to all
         running = process.poll() is None
@@ -97,11 +95,8 @@ def ended(place: Place, name: str, engine: str = "loky") -> Row:
         if running:
             at_work += len(parts.part_files(out)) > seen
             status = {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[number]
-            # In the first second, before the command handles it, a signal gives no message. A shell
-            # reports -2 as 130. Python also ends so after an interruption in `exec`.
-            at_once = process.returncode == -number
-            row.messages(err, None if at_once else 1)
-            if process.returncode != status and not at_once:
+            row.messages(err, int(number != signal.SIGKILL))
+            if process.returncode != status:
                 row.wrong += 1
                 row.notes.append(f"status {process.returncode}: {err[-300:]!r}")
         if not running or sum(state == "ok" for state in after.values()) > 0.8 * len(place.keys):
@@ -260,6 +255,7 @@ def on_clusters(place: Place) -> Iterator[Row]:
                 f"all faults{on(engine)}", notes=[f"not injected: {package} is not installed"]
             )
             continue
-        yield ended(place, "SIGKILL of the driver", engine)
+        for name in SIGNALS:
+            yield ended(place, name, engine)
         yield worker_killed(place, engine)
         yield from misbehaving(place, engine)

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from faults import common, processes, stores, surroundings
+from faults import common, loads, processes, stores, surroundings
 from faults.common import environment
 
 PAGE = common.REPOSITORY / "docs" / "reliability.md"
@@ -30,6 +30,7 @@ KINDS: dict[str, Callable[[common.Place], Iterator[common.Row]]] = {
     "processes": processes.every,
     "clusters": processes.on_clusters,
     "surroundings": surroundings.every,
+    "loads": loads.every,
 }
 REPS, INPUTS = 250, 100_000
 

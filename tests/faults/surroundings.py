@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import importlib.util
 import json
-import multiprocessing
 import os
 import shutil
 import socket
@@ -24,20 +22,17 @@ from faults.common import (
     Row,
     command,
     environment,
-    fresh,
     generator,
+    more_parts,
     run_of,
+    wait_for,
 )
-from faults.processes import on
 from faults.stores import SMALL
 
 from harness.common import buckets
-from harness.execute.engines import PACKAGES
-from harness.records import parts, reader
+from harness.records import reader
 
-READERS = 200  # processes that read at the same time
-HOSTS = 5  # hosts that vanish, because each takes half a minute to be missed
-CELLS = 100_000  # cells of a long run
+AT_ONCE = 4  # runs that lose a host at the same time, because each waits for half a minute
 YEAR = 3.156e7  # seconds
 LEADS = ("=1+1", "@SUM(A1)", "+1+1", "-1+1")  # formulas of spreadsheets
 
@@ -101,7 +96,7 @@ def clock_jumps(place: Place) -> Row:
         text = _JUMPING_CLOCK.format(shift=shift, mark=str(mark))
         (patch / "sitecustomize.py").write_text(text)
         process = place.start(out, "reps=60", folders=(patch,))
-        wait_for_part(process, out)
+        wait_for(process, more_parts, out)
         time.sleep(float(rng.uniform(0.0, 0.5)))
         row.injected += process.poll() is None
         mark.touch()
@@ -114,44 +109,6 @@ def clock_jumps(place: Place) -> Row:
         place.complete(row, out)
         shutil.rmtree(out)
     return row
-
-
-def many_readers(place: Place) -> Row:
-    """Read a store in many processes at once, while a run writes to it."""
-    row, out = (
-        Row(f"{READERS} readers at once"),
-        fresh(place.folder / "small", place.folder / "read"),
-    )
-    process = place.start(out)
-    wait_for_part(process, out)
-    context = multiprocessing.get_context("fork")
-    ready = context.Event()
-    readers = [context.Process(target=_read, args=(out, place, ready)) for _ in range(READERS)]
-    for each in readers:
-        each.start()
-    ready.set()
-    for each in readers:
-        each.join(PATIENCE)
-        row.hangs += each.exitcode is None
-        row.wrong += each.exitcode == 1
-        row.tracebacks += each.exitcode not in (None, 0, 1)
-        each.kill()
-    row.injected = READERS
-    row.messages(row.wait(process, out), 0)
-    place.complete(row, out)
-    return row
-
-
-def _read(out: Path, place: Place, ready) -> None:
-    """Read the records. Exit with status 1 if a value differs, and 2 after an error."""
-    ready.wait()
-    try:
-        records = reader.load_records(out)
-        both = records.merge(place.whole, on=["key", "estimand"], suffixes=("", "_whole"))
-        same = len(both) == len(records) and both["value"].equals(both["value_whole"])
-        os._exit(0 if same and not records.duplicated(["key", "estimand"]).any() else 1)
-    except BaseException:
-        os._exit(2)
 
 
 def formulas(place: Place) -> Row:
@@ -297,66 +254,40 @@ def silent_bucket(place: Place) -> Row:
 def lost_hosts(place: Place) -> Row:
     """Cut the network of a host with a Dask worker, at random moments of runs."""
     row, rng = Row("a host of a Dask worker that vanishes"), generator("host")
-    dask, status = Path(sys.executable).parent / "dask", place.folder / "cut"
+    dask = Path(sys.executable).parent / "dask"
     alone = ["unshare", "-rnmpf", "--mount-proc"]
     if not dask.exists() or subprocess.run([*alone, "ip", "link"], capture_output=True).returncode:
         row.notes.append("not injected: Dask, the command ip or a user namespace is missing")
         return row
     tries = 0
-    while row.injected < HOSTS and tries < 2 * HOSTS:
-        out = place.folder / f"host{tries}"
-        tries += 1
-        status.unlink(missing_ok=True)
-        script = _TWO_HOSTS.format(
-            dask=dask, python=sys.executable, out=out, status=status, start=8.0,
-            run=" ".join(f"'{text}'" for text in run_of(out, 100)),
-            moment=float(rng.uniform(0.0, 2.0)),
-        )  # fmt: skip
-        process = subprocess.Popen(
-            [*alone, "bash", "-c", script], cwd=place.folder, text=True, start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            env=environment(place.folder, OF_FAULTS=str(out)),
-        )  # fmt: skip
-        row.messages(row.wait(process, out), 0)
-        row.injected += status.exists()
-        row.wrong += process.returncode != 0
-        place.complete(row, out, computed_twice=True)
-        shutil.rmtree(out)
+    while row.injected < TIMES and tries < 2 * TIMES:
+        runs = {}
+        for _ in range(min(AT_ONCE, TIMES - row.injected)):
+            out, status = place.folder / f"host{tries}", place.folder / f"cut{tries}"
+            script = _TWO_HOSTS.format(
+                dask=dask, python=sys.executable, out=out, status=status, start=8.0,
+                run=" ".join(f"'{text}'" for text in run_of(out, 100)),
+                moment=float(rng.uniform(0.0, 2.0)),
+            )  # fmt: skip
+            runs[out, status] = subprocess.Popen(
+                [*alone, "bash", "-c", script], cwd=place.folder, text=True, start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                env=environment(place.folder, OF_FAULTS=str(out)),
+            )  # fmt: skip
+            tries += 1
+        for (out, status), process in runs.items():
+            row.messages(row.wait(process, out), 0)
+            row.injected += status.exists()
+            row.wrong += process.returncode != 0
+            place.complete(row, out, computed_twice=True)
+            shutil.rmtree(out)
     return row
-
-
-def many_cells(place: Place, engine: str) -> Row:
-    """Compute many cells on an engine. Count missing and doubled ones."""
-    row, out = Row(f"{CELLS:,} cells{on(engine)}"), place.folder / f"{engine}cells"
-    process = place.start(
-        out, "problem=beta_wavy", "estimator=[binned15]", "~estimator.slow", "n=[20]",
-        f"reps={CELLS}", f"engine={engine}",
-    )  # fmt: skip
-    row.injected = 1
-    row.messages(row.wait(process, out), 0)
-    row.wrong += process.returncode != 0
-    states = reader.cell_states(out)
-    row.lost = CELLS - sum(state == "ok" for state in states.values())
-    records = reader.load_records(out)
-    row.doubled = int(records.duplicated(["key", "estimand"]).sum())
-    return row
-
-
-def wait_for_part(process: subprocess.Popen, out: Path) -> None:
-    """Wait until a run has written a part, or has ended."""
-    end = time.monotonic() + PATIENCE
-    while not parts.part_files(out) and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.02)
 
 
 def every(place: Place) -> Iterator[Row]:
     """Inject all faults of surroundings."""
     yield formulas(place)
     yield clock_jumps(place)
-    yield many_readers(place)
     yield full_disk_but_a_bucket(place)
     yield silent_bucket(place)
     yield lost_hosts(place)
-    for engine, package in (("loky", "numpy"), *PACKAGES.items()):
-        if importlib.util.find_spec(package):
-            yield many_cells(place, engine)

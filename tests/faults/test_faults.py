@@ -3,6 +3,9 @@
 import errno
 import os
 import re
+import signal
+import subprocess
+import sys
 import time
 from fractions import Fraction
 
@@ -10,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from faults.common import write_record
+from faults.common import environment, handles_signals, wait_for, write_record
 
 from harness import Estimate
 from harness.commands import app as command_line
@@ -183,3 +186,20 @@ def test_an_interruption_is_one_sentence_and_a_status(monkeypatch, capsys, kind,
     monkeypatch.setattr(command_line, "dispatch", interrupted)
     assert command_line.main(["status"]) == status
     assert capsys.readouterr().err == "calharness: interrupted\n"
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_during_the_first_imports_is_one_sentence_and_a_status(number, status):
+    """The command handles signals before it imports numpy. It is the first to handle SIGTERM."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "harness", "status"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        # SIGINT is ignored where the tests run in the background
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    wait_for(process, handles_signals, process.pid)
+    process.send_signal(number)
+    assert process.communicate()[1] == "calharness: interrupted\n"
+    assert process.returncode == status
