@@ -25,7 +25,7 @@ from harness.errors import BadInputError
 from harness.evaluation import missing
 from harness.execute.pending import read_states
 from harness.execute.processes import WorkerDiedError
-from harness.execute.run import RunInterruptedError
+from harness.execute.stops import RunInterruptedError
 from harness.pages import index
 from harness.records import reader, stored
 

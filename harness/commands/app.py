@@ -30,11 +30,12 @@ from harness.common import tables
 from harness.common.escaping import escape
 from harness.common.version import VERSION
 from harness.errors import BadInputError, system_sentence
-from harness.execute import processes, supervise
+from harness.execute import processes, stops, supervise
 
 NAME = "calharness"
 COMPLETING = "_CALHARNESS_COMPLETE"  # set by the completion script of the shell
 UsageError: Any = typer.BadParameter.__base__  # typer has no public name for it
+EXPECTED = BadInputError, UsageError, OSError  # errors of wrong input
 
 # {name of a command: (function, settings, class)}. `calharness --help` lists them in this order.
 COMMANDS: dict[str, tuple[Callable[..., int], dict[str, Any], type[Command]]] = {
@@ -72,10 +73,11 @@ def main(argv: list[str] | None = None) -> int:
     arguments = [text for text in arguments if text not in ("--traceback", "--wide")]
     try:
         # SIGTERM from a job scheduler counts as an interruption: finished cells are recorded.
-        signal.signal(signal.SIGTERM, processes.terminated)
+        stops.received.clear()
+        signal.signal(signal.SIGTERM, stops.handle)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             # After a KeyboardInterrupt in `exec`, Python would end by SIGINT, not by our status.
-            signal.signal(signal.SIGINT, processes.interrupted)
+            signal.signal(signal.SIGINT, stops.handle)
         if (folder := _working_folder()) not in sys.path:
             # The working folder is last, so that a user's file numpy.py does not replace numpy.
             sys.path.append(folder)
@@ -84,7 +86,10 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe has ended, as in `calharness list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (Exception, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as raised:
+        error: BaseException = raised
+        if stops.received and not isinstance(error, EXPECTED):
+            error = stops.interruption(error)
         status = _exit_status(error)
         if trace or status is None:
             raise
@@ -115,15 +120,14 @@ def dispatch(arguments: list[str]) -> int:
 def _exit_status(error: BaseException) -> int | None:
     """Return the exit status for an expected error, or None for a defect of this package."""
     # Common mistakes are handled before the imports below, which take long.
-    if isinstance(error, (BadInputError, UsageError, OSError)):
+    if isinstance(error, EXPECTED):
         return 2
     if isinstance(error, KeyboardInterrupt):
-        return 143 if isinstance(error, processes.TerminatedError) else 130
-    from harness.execute.chunk import CellFailedError
-    from harness.execute.run import RunInterruptedError
-
-    if isinstance(error, RunInterruptedError):
+        return 143 if isinstance(error, stops.TerminatedError) else 130
+    if isinstance(error, stops.RunInterruptedError):
         return 143 if error.terminated else 130
+    from harness.execute.chunk import CellFailedError
+
     return 1 if isinstance(error, (CellFailedError, processes.WorkerDiedError)) else None
 
 

@@ -22,8 +22,7 @@ from harness.configure import compose as composing
 from harness.configure import flags, hydra_source
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.execute import processes
-from harness.execute.run import RunInterruptedError
+from harness.execute.stops import RunInterruptedError, TerminatedError
 
 
 class _WrongJobError(BaseException):
@@ -152,7 +151,7 @@ def _run_job(settings: Settings, overrides: list[str], number: int) -> float | N
         status = _compute(experiment, whole.job_name(number, overrides) if whole else name)[2]
     except RunInterruptedError as stop:
         # After any other exception, Hydra would start the next job.
-        kind = processes.TerminatedError if stop.terminated else KeyboardInterrupt
+        kind = TerminatedError if stop.terminated else KeyboardInterrupt
         raise kind(str(stop)) from None
     if whole:
         whole.note(settings, overrides, status)

@@ -24,7 +24,7 @@ import pyarrow.parquet  # noqa: F401
 
 from harness.common.escaping import error_message
 from harness.common.user_code import is_ours
-from harness.execute import chunk, isolation, processes, truths  # noqa: F401
+from harness.execute import chunk, isolation, processes, stops, truths  # noqa: F401
 
 # MB beyond max_memory that a process may reserve. A single array beyond that raises MemoryError at
 # once. Slow growth is stopped earlier, because the supervisor watches the resident memory.
@@ -93,8 +93,8 @@ def _serve(pipe: Connection, parent: int) -> NoReturn:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     end_with(parent)
     # Shells make background processes ignore SIGINT, and child processes inherit this.
-    signal.signal(signal.SIGINT, processes.interrupted)
-    signal.signal(signal.SIGTERM, processes.terminated)
+    signal.signal(signal.SIGINT, stops.handle)
+    signal.signal(signal.SIGTERM, stops.handle)
     try:
         pipe.send(("began", os.getpid()))
         while True:
@@ -102,9 +102,9 @@ def _serve(pipe: Connection, parent: int) -> NoReturn:
             _enter(*surroundings)
             _limit_memory(megabytes)
             pipe.send(_call(function, argument))
-    except processes.StoppedError:
+    except stops.StoppedError:
         _die_of(signal.SIGINT)
-    except processes.TerminatedError:
+    except stops.TerminatedError:
         _die_of(signal.SIGTERM)
     except (EOFError, OSError):  # the supervisor has ended, or an estimator has closed the pipe
         pass

@@ -25,7 +25,7 @@ from harness.common.user_code import error_text
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate, EstimatorSpec, is_finite
-from harness.execute import isolation, processes
+from harness.execute import isolation, processes, stops
 from harness.execute.isolation import Footing
 from harness.math import estimands
 from harness.math.notions import reduce
@@ -108,7 +108,7 @@ def compute(task: dict[str, Any]) -> int:
                     if processes.is_stop(error):
                         reason = "stopped by the user"
                         part.add(columns, [{"status": "interrupted", "reason": reason}])
-                        raise
+                        raise stops.interruption(error) from None
                     remedy = "; raise max_memory" if isinstance(error, MemoryError) else ""
                     rows = [{"status": "failed", "reason": f"{_traceback_tail(error)}{remedy}"}]
                     failed += 1

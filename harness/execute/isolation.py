@@ -58,7 +58,7 @@ def with_descendants(process: int) -> list[int]:
 
 
 def _children(process: int) -> list[int]:
-    children = []
+    children: list[int] = []
     with contextlib.suppress(OSError):
         for thread in os.listdir(tasks := f"/proc/{process}/task"):
             with contextlib.suppress(OSError):  # the thread has ended

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from harness.common.escaping import escape
 from harness.common.paths import PACKAGE
+from harness.execute import stops
 
 POLL_SECONDS = 0.25  # time between two looks at a computing process
 STARTS_WITHIN = 120.0  # seconds allowed for imports, which take about 2 s on a quiet machine
@@ -42,27 +43,6 @@ class WorkerDiedError(Exception):
 
     Their unfinished cells count as interrupted.
     """
-
-
-class TerminatedError(KeyboardInterrupt):
-    """Interruption by SIGTERM, for example from a job scheduler.
-
-    It is handled like Ctrl-C, but the exit status is 143.
-    """
-
-
-class StoppedError(KeyboardInterrupt):
-    """Interruption by SIGINT: Ctrl-C, or the supervisor of a computing process stops it."""
-
-
-def interrupted(signum: int, frame: Any) -> None:
-    """Handle SIGINT by raising StoppedError."""
-    raise StoppedError
-
-
-def terminated(signum: int, frame: Any) -> None:
-    """Handle SIGTERM by raising TerminatedError."""
-    raise TerminatedError
 
 
 class EndedError(Exception):
@@ -114,13 +94,12 @@ def note(position: int, is_computing: bool, recorded: int) -> None:
 
 
 def is_stop(error: BaseException) -> bool:
-    """Return True if an error during a cell was sent to stop the run, not raised by the estimator.
+    """Return True if an error during a cell comes from a signal, not from the estimator.
 
     In a computing process, an estimator's own KeyboardInterrupt stops no run.
     """
-    if is_supervised():
-        return isinstance(error, (StoppedError, TerminatedError))
-    return isinstance(error, KeyboardInterrupt)
+    is_interruption = isinstance(error, KeyboardInterrupt) and not is_supervised()
+    return is_interruption or bool(stops.received)
 
 
 def is_supervised() -> bool:

@@ -21,7 +21,7 @@ from harness.common.escaping import error_message
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
-from harness.execute import engines, processes, supervise
+from harness.execute import engines, processes, stops, supervise
 from harness.execute.chunk import CellFailedError
 from harness.execute.pending import (
     FINISHED,
@@ -32,6 +32,7 @@ from harness.execute.pending import (
     read_states,
     worker_count,
 )
+from harness.execute.stops import RunInterruptedError, TerminatedError
 from harness.execute.supervise import Answer, Task
 from harness.plan.cells import Cell
 from harness.plan.plan import Plan
@@ -41,17 +42,6 @@ CELL_SECONDS = 4 * 3600.0  # time limit of a cell unless cell_timeout is given
 MEMORY_SHARE = 0.8  # part of the machine's memory that a cell may use unless max_memory is given
 SKIPS_OF_A_PART = 100_000  # largest number of skipped cells that one file records
 LOOK_AFTER = 64  # number of chunks after which small files of records are joined, if there are many
-
-
-class RunInterruptedError(Exception):
-    """Error for a run that was stopped by Ctrl-C or, if `terminated` is True, by SIGTERM.
-
-    Finished cells are recorded.
-    """
-
-    def __init__(self, message: str, terminated: bool = False):
-        super().__init__(message)
-        self.terminated = terminated
 
 
 def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict[str, Any]:
@@ -87,6 +77,7 @@ def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict
     if not counts["todo"] and not counts["new_skips"]:
         return {**counts, "failed": 0}
     started = time.monotonic()
+    stops.received.clear()
     run_id = provenance.start(out, settings, counts)
     state = "failed"
     try:
@@ -102,7 +93,7 @@ def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict
     except KeyboardInterrupt as stop:
         state = "interrupted"
         message = "interrupted; finished cells are recorded, and the same command resumes the run"
-        raise RunInterruptedError(message, isinstance(stop, processes.TerminatedError)) from None
+        raise RunInterruptedError(message, isinstance(stop, TerminatedError)) from None
     finally:
         provenance.finish(out, run_id, state, time.monotonic() - started)
 

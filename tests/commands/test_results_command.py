@@ -11,7 +11,7 @@ from harness.commands import all_results as results
 from harness.commands.app import main
 from harness.commands.experiment import Experiment
 from harness.errors import BadInputError
-from harness.execute.run import RunInterruptedError
+from harness.execute.stops import RunInterruptedError
 from harness.records import schema, stored, stored_plan
 
 RUN = [

@@ -16,6 +16,7 @@ import harness
 from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng
 from harness.configure.compose import compose
+from harness.execute import chunk, stops
 from harness.execute.chunk import CellFailedError
 from harness.plan.plan import plan
 from harness.records import parts, reader
@@ -491,3 +492,20 @@ def test_a_finished_cell_that_would_now_be_skipped_stays_finished(out, monkeypat
     for _ in range(2):
         assert list(harness.run(command)["status"].unique()) == ["ok"]
     assert sorted((out / "records").iterdir()) == before
+
+
+def test_an_interruption_that_an_estimator_turns_into_another_error_stops_the_run(out, monkeypatch):
+    """With engine=serial, our estimators run in this process, which receives the signal."""
+
+    def interrupted(estimator, *given):
+        try:
+            stops.handle(signal.SIGTERM, None)
+        except KeyboardInterrupt:
+            raise RuntimeError("Error calling __set_name__") from None
+
+    monkeypatch.setattr(chunk, "apply", interrupted)
+    run = Experiment.of([*SMALL, "engine=serial"])
+    with pytest.raises(stops.RunInterruptedError) as stop:
+        run.compute(quiet=True)
+    assert stop.value.terminated
+    assert set(reader.load_records(out)["status"]) <= {"interrupted", "skipped"}

@@ -22,7 +22,7 @@ from harness.common.writing import whole_file
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError, system_sentence
 from harness.estimators.application import WrongAnswerError, apply
-from harness.execute import processes
+from harness.execute import stops
 from harness.records import parts, reader
 
 P, Y = np.array([0.2, 0.8]), np.array([0, 1])
@@ -176,12 +176,27 @@ def test_a_loop_of_links_a_device_and_nobody_s_home_are_no_folders(tmp_path):
             out_folder(str(given))
 
 
-@pytest.mark.parametrize(
-    "kind, status", [(processes.TerminatedError, 143), (KeyboardInterrupt, 130)]
-)
+@pytest.mark.parametrize("kind, status", [(stops.TerminatedError, 143), (KeyboardInterrupt, 130)])
 def test_an_interruption_is_one_sentence_and_a_status(monkeypatch, capsys, kind, status):
     def interrupted(arguments):
         raise kind
+
+    monkeypatch.setattr(command_line, "dispatch", interrupted)
+    assert command_line.main(["status"]) == status
+    assert capsys.readouterr().err == "calharness: interrupted\n"
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_interruption_that_python_turns_into_another_error_is_one(
+    monkeypatch, capsys, number, status
+):
+    """Python 3.11 turns all errors of `__set_name__` into a RuntimeError."""
+
+    def interrupted(arguments):
+        try:
+            stops.handle(number, None)
+        except KeyboardInterrupt:
+            raise RuntimeError("Error calling __set_name__") from None
 
     monkeypatch.setattr(command_line, "dispatch", interrupted)
     assert command_line.main(["status"]) == status

@@ -1,0 +1,45 @@
+"""Interruptions of a run by SIGINT (Ctrl-C) and SIGTERM (schedulers): handlers and errors."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any, NoReturn
+
+# Signals that the handlers below have received in this process, in their order. An interruption may
+# arrive as another error: Python turns one that comes while a class is built into a RuntimeError.
+received: list[int] = []
+
+
+class StoppedError(KeyboardInterrupt):
+    """Interruption by SIGINT: Ctrl-C, or the supervisor of a computing process stops it."""
+
+
+class TerminatedError(KeyboardInterrupt):
+    """Interruption by SIGTERM, for example from a job scheduler.
+
+    It is handled like Ctrl-C, but the exit status is 143.
+    """
+
+
+class RunInterruptedError(Exception):
+    """Error for a run that was stopped by Ctrl-C or, if `terminated` is True, by SIGTERM.
+
+    Finished cells are recorded.
+    """
+
+    def __init__(self, message: str, terminated: bool = False):
+        super().__init__(message)
+        self.terminated = terminated
+
+
+def handle(signum: int, frame: Any) -> NoReturn:
+    """Handle SIGINT or SIGTERM by raising the interruption of this signal."""
+    received.append(signum)
+    raise interruption(None)
+
+
+def interruption(error: BaseException | None) -> BaseException:
+    """Return the interruption that `error` stands for: itself, or the one of the last signal."""
+    if isinstance(error, (KeyboardInterrupt, RunInterruptedError)):
+        return error
+    return TerminatedError() if received[-1] == signal.SIGTERM else StoppedError()
