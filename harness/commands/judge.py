@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -122,6 +123,7 @@ def command(
     files, reader = files_and_reader(words or [])
 
     from harness.commands import judge_outputs
+    from harness.commands.judge_progress import READING, SECONDS, SMALL, judge_progress
     from harness.judging import terminal, thresholds
     from harness.judging.data import from_file
     from harness.judging.judge import align, judge_data
@@ -132,26 +134,36 @@ def command(
     judge_outputs.check(outputs)
     for path in files:
         data_files.find(path)  # an absent file is refused before any is read
-    first = from_file(files[0], group=group or [], group_rows=group_rows, **reader)
-    models = align([first, *(from_file(path, **reader) for path in files[1:])])
-    thresholds.check(limits, models)
 
     def show(lines: Sequence[str]) -> None:
         """Print lines, unless JSON is printed instead of text."""
+        progress.close()  # the bar may be on the same terminal
         if json != STDOUT and lines:
             print(*lines, sep="\n", flush=True)
 
     def show_answer(question: str, answer: Any, model: Judged) -> None:
-        """Print an answer about the first file.
+        """Print an answer about the first file, and count it.
 
         Without an answer, `answer` is a text with the reason. Answers about other files are not
         printed.
         """
-        if model.name == first.name:
+        if model.name == models[0].name:
             show(terminal.answer_lines(question, answer))
+        progress.add(1, 0, SECONDS[question])
 
-    show(terminal.head(first, level))
-    judgement = judge_data(models, level=level, seed=seed, on_answer=show_answer)
+    with closing(judge_progress(len(files))) as progress:
+        models: list[Judged] = []
+        columns: dict[str, Any] = {"group": group or [], "group_rows": group_rows}
+        for path in files:
+            models.append(from_file(path, **columns, **reader))
+            columns = {}  # groups are columns of the first file
+            progress.add(1, 0, SECONDS[READING])
+        models = align(models)
+        thresholds.check(limits, models)
+        show(terminal.head(models[0], level))
+        progress.quiet = sum(model.p.size for model in models) < SMALL
+        progress.add(0, 0)
+        judgement = judge_data(models, level=level, seed=seed, on_answer=show_answer)
     outcomes = thresholds.outcomes(judgement, limits)
     if json == STDOUT:
         print(judge_outputs.json_text(judgement))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 
@@ -101,9 +102,10 @@ class Progress:
         return max(self.expected - self.weight, 0.0) * pace
 
     def close(self) -> None:
-        """Remove the bar from the terminal."""
+        """Remove the bar from the terminal. The next `add` shows it again at once."""
         if self.bar:
             self.bar.stop()
+            self.last = -math.inf
 
 
 def _bar(total: int) -> Bars:

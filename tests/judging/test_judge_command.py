@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from harness.commands import judge as command
+from harness.commands import judge_progress
+from harness.common import progress
 from harness.judging import as_json, judge, saved, thresholds
 from harness.judging.answers import QUESTIONS
 from harness.judging.data import from_file
@@ -105,6 +107,27 @@ def test_lines_are_printed_as_answers_arrive(preds, calls, monkeypatch, capsys):
     command.command([preds])
     assert printed[0].startswith("preds.csv") and printed[1].startswith("1. ")
     assert capsys.readouterr().out.startswith("2. ")
+
+
+def test_a_long_judgement_shows_its_steps_and_the_time_left(preds, calls, monkeypatch, capsys):
+    """On a terminal, a bar is shown between the answers. Elsewhere there is a line every 10 s."""
+    monkeypatch.setattr(judge_progress, "SMALL", 0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    command.command([preds], json="-")
+    assert "1 of 6 steps" in capsys.readouterr().err
+    command.command([preds])
+    shown = capsys.readouterr()
+    for done in range(1, 6):
+        assert f"{done} of 6 steps, " in shown.err
+    assert " left" in shown.err and " steps" not in shown.out
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    command.command([preds], json="-")
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[-1].startswith("6 of 6 steps") and json.loads(shown.out)
+    monkeypatch.setattr(judge_progress, "SMALL", 1000)
+    command.command([preds, preds])
+    assert "4 of 9 steps" not in capsys.readouterr().err
 
 
 def test_options_reach_the_judgement(cli, preds, calls):
