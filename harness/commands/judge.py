@@ -131,9 +131,8 @@ def command(
     limits = [thresholds.parse(text) for text in fail_above or []]
     options = {"page": html, "JSON": json, "summary": markdown, "map": save_calibrator}
     outputs = {kind: path for kind, path in options.items() if path not in (None, STDOUT)}
-    judge_outputs.check(outputs)
-    for path in files:
-        data_files.find(path)  # an absent file is refused before any is read
+    # An absent file is refused before any is read.
+    judge_outputs.check(outputs, [str(data_files.find(path)) for path in files])
 
     def show(lines: Sequence[str]) -> None:
         """Print lines, unless JSON is printed instead of text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -24,16 +25,21 @@ MARKS = {
 }
 
 
-def check(paths: Mapping[str, str]) -> None:
+def check(paths: Mapping[str, str], inputs: Sequence[str] = ()) -> None:
     """Raise BadInputError if a file cannot be written, or is not one that judge has written.
 
-    `paths` is {kind: path}.
+    `paths` is {kind: path}. `inputs` are the prediction files, which stay unchanged.
     """
-    names = list(paths.values())
-    for path in names:
-        if names.count(path) > 1:
-            raise BadInputError(f"{path} is given for two outputs; give each its own file.")
+    files = [os.path.realpath(path) for path in paths.values()]
+    predictions = [os.path.realpath(path) for path in inputs]
     for kind, path in paths.items():
+        file = os.path.realpath(path)
+        if files.count(file) > 1:
+            raise BadInputError(f"{path} is given for two outputs; give each its own file.")
+        if file in predictions:
+            raise BadInputError(
+                f"{path} is a prediction file, to which no {kind} is written; give another path."
+            )
         folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
         try:
             TemporaryFile(dir=folder).close()

@@ -164,7 +164,8 @@ def _log_loss_gain(q: np.ndarray, p: np.ndarray, y: np.ndarray) -> float:
         after, before = q[hit], p[hit]
     if (before <= 0.0).any():
         return np.inf
-    return float(np.log(np.maximum(after / before, np.finfo(float).tiny)).sum())
+    with np.errstate(over="ignore"):  # the gain is infinite, too, if p_y is near 0
+        return float(np.log(np.maximum(after / before, np.finfo(float).tiny)).sum())
 
 
 def _displacements(members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -77,7 +77,8 @@ def detectable_by_vectors(p: Array, test: VectorTest, alpha: float) -> float | N
 
     def sd_of_log(q: Array) -> float:
         mean = (q * log).sum(axis=1)
-        return float(np.sqrt(scale * np.sum((q * log**2).sum(axis=1) - mean**2)))
+        squares = np.sum((q * log**2).sum(axis=1) - mean**2)
+        return float(np.sqrt(scale * max(squares, 0.0)))  # rounding may make it negative
 
     spread = sd_of_log(part)
     if not spread > 0.0:

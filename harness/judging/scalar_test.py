@@ -42,6 +42,7 @@ import numpy as np
 
 from harness.judging.bins import Array, Bins, Integers, bin_scores
 
+LARGEST = 1e150  # standardised residuals are at most this, so that squares are finite
 ORDER = 8  # largest order of the smooth test
 ROUNDING = 1e-9  # statistics that differ by less count as equal, as sums may be rounded differently
 
@@ -106,6 +107,7 @@ def statistics(bins: Bins, residuals: Array) -> Array:
     t = (np.cumsum(v) - v / 2.0) / total
     waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(t, np.arange(1, ORDER + 1)))
     z = residuals @ np.column_stack([np.ones(bins.m), waves]) / np.sqrt(total)
+    bias, slope, z = (np.clip(values, -LARGEST, LARGEST) for values in (bias, slope, z))
     degrees = np.arange(1, ORDER + 2)
     smooth = ((np.cumsum(z**2, axis=1) - degrees) / np.sqrt(2.0 * degrees)).max(axis=1)
     return np.column_stack([bias**2 + slope**2, smooth])

@@ -259,7 +259,7 @@ def as_text(value: Any) -> str:
 
 def few(names: Sequence[Any], most: int = SHOWN) -> str:
     """Return names as a comma-separated list; long lists show only the first names and the last."""
-    texts = [str(name) for name in names]
+    texts = [str(name).replace("\n", "\\n") for name in names]  # a message has one line
     if len(texts) <= most + 1:
         return ", ".join(texts)
     return f"{', '.join(texts[: most - 1])}, ... {texts[-1]} ({len(texts):,} in all)"

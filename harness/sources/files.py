@@ -180,7 +180,9 @@ def _npz(path: Path) -> Arrays:
 
 def _parquet(path: Path) -> Arrays:
     """Return the columns of a parquet file by name."""
-    _refuse_width(path, len(pq.read_schema(path).names))
+    names = pq.read_schema(path).names
+    _refuse_width(path, len(names))
+    _refuse_doubles(path, names)
     return _columns(parquet.read_table(path).to_pandas(), path)
 
 
@@ -222,6 +224,8 @@ def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
 
 def _check_header(header: str, separator: str, path: Path) -> None:
     """Raise BadInputError unless `header`, the first line, names at least two columns."""
+    if "\0" in header:
+        raise BadInputError(f"{path} holds NUL characters in its first line; save it as UTF-8.")
     names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
     names = [name.strip() for name in names]
     _refuse_width(path, len(names))
@@ -235,14 +239,19 @@ def _check_header(header: str, separator: str, path: Path) -> None:
         raise BadInputError(
             f"{path} has one column, {start}; separate columns by commas, semicolons or tabs."
         )
+    _refuse_doubles(path, names)
+    if all(_is_number(name) for name in names):
+        raise BadInputError(
+            f"{path} begins with numbers, {start}; its first line must name the columns."
+        )
+
+
+def _refuse_doubles(path: Path, names: list[str]) -> None:
+    """Raise BadInputError if two columns have the same name."""
     counts = Counter(names)
     if twice := next((name for name in names if name and counts[name] > 1), None):
         raise BadInputError(
             f"{path} names two columns {twice!r}; give each column a different name."
-        )
-    if all(_is_number(name) for name in names):
-        raise BadInputError(
-            f"{path} begins with numbers, {start}; its first line must name the columns."
         )
 
 

@@ -286,3 +286,44 @@ def test_many_labels_take_linear_time(tmp_path):
     with pytest.raises(BadInputError, match="100,000 in all"):
         files.read(path)
     assert time.process_time() - started < 20
+
+
+# Files that could be read in two ways, or not at all
+
+
+def test_two_columns_of_one_name_are_refused_in_every_format(tmp_path):
+    column = pa.array([0.2, 0.7])
+    table = pa.table([column, column, pa.array([0, 1])], names=["p", "p", "y"])
+    pq.write_table(table, tmp_path / "x.parquet")
+    (tmp_path / "x.csv").write_text("p,p,y\n0.2,0.2,0\n0.7,0.7,1\n")
+    for name in ("x.parquet", "x.csv"):
+        with pytest.raises(BadInputError, match="names two columns 'p'"):
+            files.read(tmp_path / name)
+
+
+def test_utf_16_a_folder_and_lines_in_labels_end_in_one_line(tmp_path, cli):
+    rows = "p,y\n" + "0.2,no\n0.7,yes\n" * 3
+    (tmp_path / "le.csv").write_text(rows, encoding="utf-16-le")
+    (tmp_path / "bom.csv").write_text(rows, encoding="utf-16")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "lines.csv").write_text('p,y\n0.2,"a\nb"\n0.7,"c\nd"\n')
+    for name, message in {
+        "le": "save it as UTF-8",
+        "bom": "save it as UTF-8",
+        "folder": "is a folder; give the path of a file",
+        "lines": "y holds a\\nb, c\\nd, and p is",
+    }.items():
+        code, _, err = cli("judge", str(tmp_path / f"{name}.csv"))
+        assert code == 2 and message in err and len(err.splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("smallest", [5e-324, 1e-320, 1e-300])
+def test_probabilities_near_0_give_finite_tests_without_warnings(smallest):
+    y = np.arange(60) % 2
+    for p in (np.full(60, smallest), np.where(y == 1, smallest, 1 - 1e-16)):
+        answer = judge.judge(p, y, questions=["calibrated", "how_far"])
+        assert answer.calibrated.rejected and answer.calibrated.tests[0].p_value < 0.001
+        assert np.isfinite(answer.calibrated.tests[0].statistic)
+    thirds = (np.ones((60, 3)) / 3).astype(np.float32)
+    judge.judge(thirds, y, questions=["calibrated"])

@@ -130,6 +130,21 @@ def test_a_long_judgement_shows_its_steps_and_the_time_left(preds, calls, monkey
     assert "4 of 9 steps" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--markdown", "--html", "--json", "--save-calibrator"])
+def test_nothing_is_written_to_a_prediction_file(cli, preds, calls, tmp_path, option):
+    (tmp_path / "link.json").symlink_to(preds)
+    content = open(preds).read()
+    code, _, err = cli("judge", preds, option, str(tmp_path / "link.json"))
+    assert code == 2 and "link.json is a prediction file" in err and len(err.splitlines()) == 1
+    assert open(preds).read() == content
+
+
+def test_two_outputs_with_the_same_file_by_different_paths(cli, preds, calls, tmp_path):
+    other = tmp_path / "folder" / ".." / "r.json"
+    code, _, err = cli("judge", preds, f"--json={tmp_path / 'r.json'}", "--html", str(other))
+    assert code == 2 and "is given for two outputs" in err and not (tmp_path / "r.json").exists()
+
+
 def test_options_reach_the_judgement(cli, preds, calls):
     options = ["--level", "0.9", "--seed=7", "--group", "site"]
     assert cli("judge", preds, *options, "labels=y", "probabilities=[p_0,p_1,p_2]")[0] == 0

@@ -80,7 +80,7 @@ def _one_column(labels: Labels, columns: Columns, options: Options, path: object
             return _places(labels, pair), None, note
     raise BadInputError(
         f"{path}: {labels.title} holds {few(labels.texts)}, and {columns.title} is the probability "
-        f"of one of these labels; name this label, such as positive={labels.texts[-1]}."
+        f"of one of these labels; name this label, such as positive={few(labels.texts[-1:])}."
     )
 
 
