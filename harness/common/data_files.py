@@ -33,8 +33,8 @@ def find(path: str) -> Path:
             refuse_special(file)
         if all(file.is_file() for file in members(candidate)):
             return candidate.resolve()
-        if candidate.is_dir():
-            raise BadInputError(f"{path} is a folder; give the path of a file.")
+    if any(candidate.is_dir() for candidate in candidates):
+        raise BadInputError(f"{path or '.'} is a folder; give the path of a file.")
     second_place = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
     if data:
         second_place = " or in the folder that CALHARNESS_DATA names"

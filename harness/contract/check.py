@@ -170,7 +170,7 @@ def _finding(item: str, rule: Callable[[Any], str], cases: list[Any]) -> Finding
             outcome, sentence = "biased", error_message(bias)
         except UndefinedError as reason:
             outcome, sentence = "not applicable", error_message(reason)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             outcome, sentence = "failed", user_code.error_text(error)
         notions[outcome][sentence].append(case.notion)
     outcome = next(outcome for outcome in OUTCOMES if notions[outcome])

@@ -753,3 +753,9 @@ def test_a_crash_ends_the_check_in_one_sentence(cli, module, code, reason):
     assert status == 1 and text == ""
     message = f"calharness: crashes_in_check.mine cannot be checked, because it {reason}.\n"
     assert re.fullmatch(message, err)
+
+
+def test_an_estimator_that_calls_sys_exit_fails_its_items(cli, module):
+    module("exits_in_check", "import sys\ndef mine(p, y):\n    sys.exit(0)\n")
+    status, text, err = cli("check", "exits_in_check.mine")
+    assert status == 1 and "SystemExit: 0" in text and not err

@@ -327,3 +327,13 @@ def test_probabilities_near_0_give_finite_tests_without_warnings(smallest):
         assert np.isfinite(answer.calibrated.tests[0].statistic)
     thirds = (np.ones((60, 3)) / 3).astype(np.float32)
     judge.judge(thirds, y, questions=["calibrated"])
+
+
+def test_a_folder_does_not_hide_a_data_file_of_its_name(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    for folder in (data, tmp_path / "x.csv"):
+        folder.mkdir()
+    (data / "x.csv").write_text("p,y\n0.2,0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CALHARNESS_DATA", str(data))
+    assert data_files.find("x.csv") == data / "x.csv"
