@@ -22,7 +22,7 @@ from harness.records import parts
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 TIMES = 20  # injections of each fault
-PATIENCE = 300.0
+PATIENCE = 900.0  # seconds, for what takes less than 200 on a quiet machine
 ORPHANS_AFTER = 10.0  # seconds after which no process of a run may be left
 MODULE = """
 import ctypes, os, resource, shutil, time

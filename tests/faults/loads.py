@@ -11,11 +11,12 @@ from pathlib import Path
 
 from faults.common import PATIENCE, Place, Row, fresh, more_parts, wait_for
 from faults.processes import on
+from faults.stores import small_store
 
 from harness.execute.engines import PACKAGES
 from harness.records import reader
 
-READERS, PROCESSES = 1000, 50  # threads that read at the same time, and processes that they are in
+READERS, PROCESSES = 1000, 100  # threads that read at the same time, and processes that they are in
 CELLS = 100_000  # cells of a long run
 
 
@@ -23,7 +24,7 @@ def many_readers(place: Place) -> Row:
     """Read a store in many threads of many processes at once, while a run writes to it."""
     row, out = (
         Row(f"{READERS:,} readers at once"),
-        fresh(place.folder / "small", place.folder / "read"),
+        fresh(small_store(place), place.folder / "read"),
     )
     process = place.start(out)
     wait_for(process, more_parts, out)

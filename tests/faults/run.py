@@ -1,5 +1,7 @@
 """Inject every fault at twenty random moments, read 100,000 damaged files: `make faults`.
 
+All kinds of faults are injected at the same time, because most of them wait for long.
+
 PYTHONPATH=tests python -m faults.run             all
 PYTHONPATH=tests python -m faults.run stores      one kind of faults (see KINDS), or reading
 PYTHONPATH=tests python -m faults.run --write     and write the table into docs/reliability.md
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import multiprocessing
 import os
 import platform
 import resource
@@ -18,6 +21,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from faults import common, loads, processes, stores, surroundings
@@ -28,16 +33,17 @@ BEGIN, END = "<!-- measured: make faults -->", "<!-- end of what was measured --
 KINDS: dict[str, Callable[[common.Place], Iterator[common.Row]]] = {
     "stores": stores.every,
     "processes": processes.every,
-    "clusters": processes.on_clusters,
+    "dask": partial(processes.on_cluster, engine="dask"),
+    "ray": partial(processes.on_cluster, engine="ray"),
     "surroundings": surroundings.every,
     "loads": loads.every,
 }
 REPS, INPUTS = 250, 100_000
 
 
-def searched() -> tuple[list[str], bool]:
-    """Run `reading` in two processes. Return their lines, and True if there are no findings."""
-    halves = [
+def start_reading() -> list[subprocess.Popen]:
+    """Start `reading` in two processes."""
+    return [
         subprocess.Popen(
             [sys.executable, "-m", "faults.reading", str(INPUTS // 2), str(seed)],
             stdout=subprocess.PIPE,
@@ -46,26 +52,20 @@ def searched() -> tuple[list[str], bool]:
         )
         for seed in (1, 2)
     ]
-    texts = [process.communicate()[0] for process in halves]
-    return [line for text in texts for line in text.splitlines()], not any(
-        process.returncode for process in halves
-    )
 
 
-def injected(kinds: list[str]) -> list[common.Row]:
-    """Inject the faults of these kinds, and print each row as soon as it is measured."""
+def injected(kind: str) -> list[common.Row]:
+    """Inject the faults of a kind, and print each row as soon as it is measured."""
     rows: list[common.Row] = []
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         with contextlib.redirect_stderr(io.StringIO()):  # progress of the runs in this process
-            place, began = common.Place(Path(folder), REPS), time.monotonic()
-            for kind in kinds:
-                for row in KINDS[kind](place):
-                    print(row.line(), f"{time.monotonic() - began:,.0f} s", flush=True)
-                    for note in row.notes:
-                        print(f"    {note}", flush=True)
-                    rows.append(row)
-                    began = time.monotonic()
+            place, began, used = common.Place(Path(folder), REPS), time.monotonic(), _cpu()
+            for row in KINDS[kind](place):
+                took = f"{time.monotonic() - began:,.0f} s, {_cpu() - used:,.0f} s of CPU"
+                print("\n    ".join([f"{row.line()} {took}", *row.notes]), flush=True)
+                rows.append(row)
+                began, used = time.monotonic(), _cpu()
         os.chdir(common.REPOSITORY)
     return rows
 
@@ -88,17 +88,17 @@ def main(arguments: list[str]) -> int:
     wanted = options.wanted or names
     began, used = time.monotonic(), _cpu()
     os.environ["MPLBACKEND"] = "Agg"
-    rows = injected([kind for kind in KINDS if kind in wanted])
+    reading = start_reading() if "reading" in wanted else []
+    with ProcessPoolExecutor(len(KINDS), multiprocessing.get_context("spawn")) as pool:
+        of_kinds = list(pool.map(injected, [kind for kind in KINDS if kind in wanted]))
+    rows = [row for rows in of_kinds for row in rows]
     lines = [
         "| " + " | ".join(common.TITLE) + " |",
         "|---" * len(common.TITLE) + "|",
         *(row.line() for row in rows),
     ]
-    fine = not any(sum(row.counts) for row in rows)
-    read: list[str] = []
-    if "reading" in wanted:
-        read, sound = searched()
-        fine &= sound
+    read = [line for each in reading for line in each.communicate()[0].splitlines()]
+    fine = not any(sum(row.counts) for row in rows) and not any(each.wait() for each in reading)
     took = (
         f"Measured on {time.strftime('%Y-%m-%d')} by `make faults`, "
         f"Python {platform.python_version()}, {os.cpu_count()} cores, "

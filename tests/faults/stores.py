@@ -92,6 +92,14 @@ DAMAGES = {
 }  # fmt: skip
 
 
+def small_store(place: Place) -> Path:
+    """Return a folder with a small store."""
+    folder = place.folder / "small"
+    if not folder.exists():
+        command(*run_of(folder, SMALL), "jobs=1")
+    return folder
+
+
 def damaged(place: Place, name: str) -> Row:
     """Damage a copy of a store.
 
@@ -100,9 +108,7 @@ def damaged(place: Place, name: str) -> Row:
     """
     row, rng = Row(name), generator(name)
     run = [*run_of(place.folder / "x", SMALL), "jobs=1"]
-    source = place.folder / "small"
-    if not source.exists():
-        command(*[text.replace(str(place.folder / "x"), str(source)) for text in run])
+    source = small_store(place)
     whole = reader.load_records(source)
     while row.injected < TIMES:
         out = fresh(source, place.folder / "x")
@@ -148,7 +154,7 @@ def _joins(out: Path, times: int, done) -> None:
 def beside_compaction(place: Place) -> Row:
     """Read in every way, while another process joins parts."""
     row = Row("compaction beside readers")
-    out = fresh(place.folder / "small", place.folder / "joined")
+    out = fresh(small_store(place), place.folder / "joined")
     whole, states = reader.load_records(out), reader.cell_states(out)
     context = multiprocessing.get_context("fork")
     done = context.Value("i", 0)
