@@ -112,6 +112,7 @@ def read(
 def _connect(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.DuckDBPyConnection:
     """Return a connection to these parts that has the views `r` and `cells`."""
     connection = duckdb.connect(config={"threads": 1})  # a second thread saved no time
+    connection.execute("set enable_progress_bar = false")  # DuckDB's, in interactive processes
     if keys is not None:
         connection.register("wanted", pa.table({"key": keys}))
         where = f"({where}) and key in (select key from wanted)"

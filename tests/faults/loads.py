@@ -16,7 +16,7 @@ from faults.stores import small_store
 from harness.execute.engines import PACKAGES
 from harness.records import reader
 
-READERS, PROCESSES = 1000, 100  # threads that read at the same time, and processes that they are in
+READERS, PROCESSES = 1000, 200  # threads that read at the same time, and processes that they are in
 CELLS = 100_000  # cells of a long run
 
 
@@ -93,7 +93,7 @@ def many_cells(place: Place, engine: str) -> Row:
 
 def every(place: Place) -> Iterator[Row]:
     """Try all kinds of much work."""
-    yield many_readers(place)
     for engine, package in (("loky", "numpy"), *PACKAGES.items()):
         if importlib.util.find_spec(package):
             yield many_cells(place, engine)
+    yield many_readers(place)

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -363,3 +365,14 @@ def test_a_reader_lists_again_the_parts_that_were_joined(out):
             patch.setattr(parts, "part_files", join_after_listing)
             assert set(read(out)) == set("abcdefgh")
         write(out, row("a", "ok", 0.1, "l1"))
+
+
+def test_no_progress_bar_of_duckdb_is_shown(out):
+    """DuckDB shows one after two seconds in a process without a script, such as a notebook."""
+    harness.run([*RUN, f"out={out}"])
+    code = "import sys; from harness.records import reader; "
+    code += "from pathlib import Path; print(reader.query(Path(sys.argv[1]), sys.argv[2])[0][0])"
+    setting = "select current_setting('enable_progress_bar')"
+    command = [sys.executable, "-c", code, str(out), setting]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr
