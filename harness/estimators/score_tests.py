@@ -138,7 +138,8 @@ class ChiSquare:
         varies = variance > 0.0
         # Each sample is checked, because residuals may cancel in a bin of zeros and ones.
         impossible = np.any((y != p) & ~varies[index])
-        x = math.inf if impossible else float(np.sum(residual[varies] ** 2 / variance[varies]))
+        with np.errstate(over="ignore"):  # infinite for events with probabilities near 0
+            x = math.inf if impossible else float(np.sum(residual[varies] ** 2 / variance[varies]))
         degrees = self._degrees(int(varies.sum()))
         p_value = float(chdtrc(degrees, x)) if degrees and math.isfinite(x) else float(x == 0.0)
         return {"p_value": Estimate(p_value, diagnostics={"chi_square": x, "degrees": degrees})}

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from faults.common import write_record
 
+import harness
 from harness.commands.health import examine, status_text
 from harness.common import buckets, data_files, parquet, reading, writing
 from harness.configure.compose import compose
@@ -337,3 +338,10 @@ def test_a_folder_does_not_hide_a_data_file_of_its_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CALHARNESS_DATA", str(data))
     assert data_files.find("x.csv") == data / "x.csv"
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_event_with_probability_near_0_gives_the_hosmer_lemeshow_test_p_0():
+    p, y = np.full(20, 1e-320), np.arange(20) % 2
+    estimates = harness.estimate("hosmer_lemeshow", p, y, notion="binary")
+    assert estimates["p_value"].value == 0.0
