@@ -34,7 +34,7 @@ def find(path: str) -> Path:
         if all(file.is_file() for file in members(candidate)):
             return candidate.resolve()
     if any(candidate.is_dir() for candidate in candidates):
-        raise BadInputError(f"{path or '.'} is a folder; give the path of a file.")
+        raise BadInputError(f"{path or '.'} is a folder and no file; give the path of a file.")
     second_place = "; CALHARNESS_DATA, the folder of downloaded data, is not set"
     if data:
         second_place = " or in the folder that CALHARNESS_DATA names"

@@ -311,7 +311,7 @@ def test_utf_16_a_folder_and_lines_in_labels_end_in_one_line(tmp_path, cli):
     for name, message in {
         "le": "save it as UTF-8",
         "bom": "save it as UTF-8",
-        "folder": "is a folder; give the path of a file",
+        "folder": "is a folder and no file",
         "lines": "y holds a\\nb, c\\nd, and p is",
     }.items():
         code, _, err = cli("judge", str(tmp_path / f"{name}.csv"))
