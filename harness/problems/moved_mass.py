@@ -15,6 +15,7 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.problems.base import CALIBRATED, Generated, Truth, draw_labels
+from harness.problems.classwise_truths import classwise_truth
 from harness.problems.integrals import integral
 from harness.problems.maps import Identity
 from harness.problems.search import Curve, crossings
@@ -93,6 +94,8 @@ class MovedMass(Generated):
 
     Other canonical truths are means over 65,536 draws of a fixed random stream, with their standard
     error. An infinite value gives None, such as kl if p = 1 is wrong.
+
+    Class-wise truths are means over draws in bins (harness.problems.classwise_truths).
     """
 
     law: Any = field(default_factory=TopLaw)
@@ -102,7 +105,7 @@ class MovedMass(Generated):
     to: str = "others"
     tail: float = 0.0
 
-    notions = ("canonical", "top_label")
+    notions = ("canonical", "top_label", "classwise")
     default_notions = ("canonical", "top_label")
 
     @property
@@ -213,11 +216,15 @@ class MovedMass(Generated):
         if not estimands.has_truth(estimand):
             return None
         right = all(isinstance(g, Identity) for g in self.maps)
-        if right and estimands.is_distance(estimand) and not (self.tail and notion == "canonical"):
+        if right and estimands.is_distance(estimand) and not (self.tail and notion != "top_label"):
             # With float32, rows sum to 1 only within 1e-7.
             return Truth(0.0, 1e-6 if self.law.float32 else 0.0, CALIBRATED)
+        if estimand == "linf" and notion != "canonical":
+            return None
         if notion == "top_label":
-            return None if estimand == "linf" else self._quadrature(self._top_label, estimand)
+            return self._quadrature(self._top_label, estimand)
+        if notion == "classwise":
+            return classwise_truth(self, estimand)
         if self._is_integral(estimand):
             return self._quadrature(self._canonical, estimand)
         return _sampled(self, () if estimand in estimands.CANONICAL else (estimand,)).get(estimand)

@@ -11,6 +11,7 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.math import estimands
 from harness.problems.base import Generated, Truth, draw_labels
+from harness.problems.classwise_truths import classwise_truth
 from harness.problems.maps import LabelNoise
 from harness.problems.top_law import TopLaw
 from harness.problems.vector_laws import DirichletLaw, Points, VoteLaw, points, sets_of_points
@@ -45,7 +46,7 @@ class VectorProblem(Generated):
     >>> problem = VectorProblem(VoteLaw(3, 1.0, 25), LabelNoise(3 / 28))
     >>> p, y = problem.sample(100, np.random.default_rng(0))
     >>> p.shape, [round(problem.truth("l1", notion).value, 6) for notion in problem.notions]
-    ((100, 3), [0.067253, 0.031502])
+    ((100, 3), [0.067253, 0.031502, 0.022417])
 
     Notes
     -----
@@ -55,8 +56,10 @@ class VectorProblem(Generated):
 
     Top-label truths need E[C_top given the confidence t]. VoteLaw and TopLaw provide many points
     with the same t, and the mean over them estimates it. A set of TopLaw has 512 values of t for
-    three classes and 256 for more. Under DirichletLaw, all values of t differ, and only the
-    canonical notion is available.
+    three classes and 256 for more. Under DirichletLaw, all values of t differ, and the top-label
+    notion is not available.
+
+    Class-wise truths are means over draws in bins (harness.problems.classwise_truths).
 
     An infinite value gives None.
     """
@@ -84,11 +87,11 @@ class VectorProblem(Generated):
 
     @property
     def notions(self) -> tuple[str, ...]:
-        return ("canonical",) if isinstance(self.law, DirichletLaw) else ("canonical", "top_label")
+        return (*self.default_notions, "classwise")
 
     @property
     def default_notions(self) -> tuple[str, ...]:
-        return self.notions
+        return ("canonical",) if isinstance(self.law, DirichletLaw) else ("canonical", "top_label")
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         rng_p, rng_y = rng.spawn(2)
@@ -100,8 +103,10 @@ class VectorProblem(Generated):
         return np.clip(self.map(p), 0.0, 1.0)  # rounding only
 
     def compute_truth(self, estimand: str, notion: str) -> Truth | None:
-        if not estimands.has_truth(estimand) or (estimand == "linf" and notion == "top_label"):
+        if not estimands.has_truth(estimand) or (estimand == "linf" and notion != "canonical"):
             return None
+        if notion == "classwise":
+            return classwise_truth(self, estimand)
         others = tuple(name for name in estimands.names(notion) if name not in MAIN)
         group = next((names for names in (MAIN, others) if estimand in names), (estimand,))
         return _truths(self, notion, group).get(estimand)
