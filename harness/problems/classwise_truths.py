@@ -74,9 +74,7 @@ def _mean_over_classes(
     for f, c, weight in zip(scores, posteriors, weights):
         used = weight > 0.0
         values.append(
-            estimands.value(
-                estimand, f[used], c[used], "binary", weight[used] / weight[used].sum()
-            )
+            estimands.value(estimand, f[used], c[used], "binary", weight[used] / weight[used].sum())
         )
     return float(np.mean(values))
 

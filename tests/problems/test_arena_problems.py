@@ -60,7 +60,7 @@ def test_the_families_are_all_there():
         classes = {load_problem(name).classes for name in MADE if name.startswith(f"{family}_k")}
         assert {2, 3, 10, 100} <= classes
     errors = [
-        load_problem(name).truth("l1", ProblemSpec.of(load_problem(name)).notions[-1]).value
+        load_problem(name).truth("l1", ProblemSpec.of(load_problem(name)).default_notions[-1]).value
         for name in MADE
     ]
     assert min(errors) == 0.0 and 0.2 < max(errors) < 0.6
