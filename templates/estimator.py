@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import Estimate
+from harness.math.notions import checked_scalars
 
 
 @dataclass(frozen=True)
@@ -28,5 +29,6 @@ class MeanGap:
     null_bias = 0.05  # largest |mean estimate| on calibrated samples of 2,000 that is normal for it
 
     def __call__(self, p, y, rng=None):
+        p, y = checked_scalars(p, y)  # refuses NaN, and vectors that nobody has reduced
         # an estimate with its own interval is still a point: Estimate(value, low, high, level=0.95)
         return {"l1": Estimate(float(abs(np.mean(p) - np.mean(y))))}
