@@ -28,7 +28,7 @@ from harness.common.escaping import error_message
 from harness.configure.addresses import host_and_port
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.execute import isolation, processes, supervise, watchdog
+from harness.execute import isolation, processes, stops, supervise, watchdog
 from harness.execute.chunk import run_chunk
 from harness.execute.processes import Limits
 from harness.execute.supervise import Answer, Task
@@ -214,13 +214,15 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
     local: dict[str, Any] = {
         "n_workers": workers,
         "threads_per_worker": 1,
-        "dashboard_address": None,
+        # A server of the scheduler listens even without a dashboard. Port 0 is any that is free.
+        "dashboard_address": "127.0.0.1:0",
+        "scheduler_kwargs": {"dashboard": False},
         "memory_limit": 0,
         "silence_logs": logging.CRITICAL,
     }
     try:
         # Ctrl-C in a terminal would reach the workers too.
-        with _ignored_interrupts(), _silent_tracker():
+        with stops.ignored_interrupts(), _silent_tracker():
             client = (
                 distributed.Client(address, timeout=ANSWERS_WITHIN)
                 if address
@@ -228,7 +230,7 @@ def _dask(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
             )
     except (OSError, TimeoutError, ValueError) as error:
         raise (_no_answer(settings, error) if address else error) from None
-    with client:
+    with client, _only_errors(logging.getLogger("distributed.client")):
         try:
             client.wait_for_workers(1, timeout=ANSWERS_WITHIN)
         except TimeoutError:
@@ -282,19 +284,14 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
 
 
 @contextlib.contextmanager
-def _ignored_interrupts() -> Iterator[None]:
-    """Ignore SIGINT inside the block, and in processes that the block starts.
-
-    This has an effect in the main thread only.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _only_errors(logger: logging.Logger) -> Iterator[None]:
+    """Log no warnings in this block. Dask's client warns when it asks again for lost results."""
+    level = logger.level
+    logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        logger.setLevel(level)
 
 
 @contextlib.contextmanager

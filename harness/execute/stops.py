@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import threading
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 # Signals that the handlers below have received in this process, in their order. An interruption may
@@ -43,3 +46,19 @@ def interruption(error: BaseException | None) -> BaseException:
     if isinstance(error, (KeyboardInterrupt, RunInterruptedError)):
         return error
     return TerminatedError() if received[-1] == signal.SIGTERM else StoppedError()
+
+
+@contextlib.contextmanager
+def ignored_interrupts() -> Iterator[None]:
+    """Ignore SIGINT inside the block, and in processes that the block starts.
+
+    This has an effect in the main thread only.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -7,6 +7,7 @@ SLURM is skipped unless CALHARNESS_SLURM names a script that starts a cluster: `
 
 import contextlib
 import importlib.util
+import logging
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -509,6 +511,25 @@ def test_a_run_on_a_cluster_can_be_stopped(engine, number, status, out, module, 
     wait_for(
         lambda: not any(Path(f"/proc/{pid}/exe").exists() for pid in below), "processes are left"
     )
+
+
+def test_warnings_of_a_library_are_not_logged_during_a_run():
+    logger = logging.getLogger("library.of.a.cluster")
+    with engines._only_errors(logger):
+        assert not logger.isEnabledFor(logging.WARNING) and logger.isEnabledFor(logging.ERROR)
+    assert logger.isEnabledFor(logging.WARNING)
+
+
+def test_a_second_cluster_of_dask_needs_no_port_of_the_first(out):
+    """Dask's scheduler listens on port 8787 unless told otherwise, and warns if it is taken."""
+    needs("distributed", "dask")
+    with socket.socket() as first, warnings.catch_warnings():
+        with contextlib.suppress(OSError):  # another cluster has the port
+            first.bind(("127.0.0.1", 8787))
+            first.listen()
+        warnings.filterwarnings("error", message="Port")
+        frame = harness.run([*SMALL, "reps=1", "engine=dask", "jobs=2", f"out={out}"])
+    assert set(frame["status"]) == {"ok", "skipped"}
 
 
 ENGINES = [
