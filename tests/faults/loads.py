@@ -50,6 +50,7 @@ def many_readers(place: Place) -> Row:
     row.injected = READERS
     for each in readers:
         each.kill()
+        each.join()
     row.messages(row.wait(process, out), 0)
     place.complete(row, out)
     return row
