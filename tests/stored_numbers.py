@@ -558,26 +558,38 @@ def arena_counts():
     return estimators, problems, len(baseline["families"])
 
 
+def verdicts_on_best(by_class):
+    """Return the numbers of lines in which `best` is better, of all, and in which it is worse.
+
+    The lines are those of class-wise errors, or all others.
+    """
+    verdicts = lines_on_best(by_class)["verdict"]
+    return verdicts.eq("better").sum(), len(verdicts), verdicts.eq("worse").sum()
+
+
+def lines_on_best(by_class):
+    lines = pd.read_csv(RESULTS / "arena" / "index_recommendations.csv")
+    is_main = lines["estimand"].isin(["l1", "l2_squared"])
+    return lines[is_main & lines["notion"].eq("classwise").eq(by_class)]
+
+
 def best():
     """Return the mean ratios of `best` to the best published estimator, and the verdicts.
 
-    They are the smallest and the largest geometric mean of the ratio over n, and the numbers of
-    lines: in which `best` is better, of all, and in which it is worse.
+    They are the smallest and the largest geometric mean of the ratio over n, and the result of
+    `verdicts_on_best`, all without class-wise errors.
     """
-    lines = pd.read_csv(RESULTS / "arena" / "index_recommendations.csv")
-    lines = lines[lines["estimand"].isin(["l1", "l2_squared"])]
+    lines = lines_on_best(by_class=False)
     logs = np.log(lines["ratio"]).groupby([lines["notion"], lines["estimand"]]).mean()
-    verdicts = lines["verdict"]
-    return (
-        *np.exp(logs.agg(["min", "max"])), verdicts.eq("better").sum(), len(lines),
-        verdicts.eq("worse").sum(),
-    )  # fmt: skip
+    return (*np.exp(logs.agg(["min", "max"])), *verdicts_on_best(by_class=False))
 
 
 def worst_of_best():
+    """Return the largest mean regret of `best` in a family, without and for class-wise errors."""
     index = pd.read_csv(RESULTS / "arena" / "index.csv")
     main = index[index["estimator"].eq("best") & index["estimand"].isin(["l1", "l2_squared"])]
-    return main["worst"].max()
+    by_class = main["notion"].eq("classwise")
+    return main.loc[~by_class, "worst"].max(), main.loc[by_class, "worst"].max()
 
 
 P, Y = np.array([0.1, 0.4, 0.7, 0.8]), np.array([0, 1, 0, 1])

@@ -8,11 +8,14 @@ memory. To recompute the stored records, run `calharness compare --rebuild`.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 
 from harness.commands.experiment import Experiment
 from harness.common.paths import BASELINE
 from harness.pages import arena_page
+from harness.plan import plan as planning
 from harness.records import baseline, stored, stored_columns
 
 COLUMNS = (*baseline.COMPARED, "level")  # of the records, that the page reads
@@ -26,7 +29,9 @@ def main() -> None:
         name = str(part.name)
         path = stored.file_path(BASELINE, name)
         if path.is_file():
-            frame = stored.load_frame(path, part.plan, COLUMNS)
+            # the stored plan knows the keys of problems whose data files are absent here
+            plan = stored.load_plan(path, part.settings, partial(planning.plan, part.settings))
+            frame = stored.load_frame(path, plan, COLUMNS)
             names = pd.Categorical([name] * len(frame))
             frames.append(frame.assign(experiment=names))
     paths = arena_page.save(arena, stored_columns.concatenate(frames))

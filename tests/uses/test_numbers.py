@@ -60,6 +60,9 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "the RMSE of _ is {:.2f} to {:.2f} of the published one's, as a mean over n. In {} of "
             "{} lines (notion, estimand, n) _ is established to be better, and in {} to be worse."
         ): stored.best,
+        "there it is better in {} of {} lines, and worse in {}.": functools.partial(
+            stored.verdicts_on_best, by_class=True
+        ),
         (
             "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1, and the authors' "
             "code drops them as NaN"
@@ -327,7 +330,9 @@ SENTENCES = {  # page: sentence: function that yields its numbers
     },
     TRUST: {
         "it is known on {1} problems": stored.arena_counts,
-        "The largest mean regret of _ in a family is {:.1f}.": stored.worst_of_best,
+        (
+            "The largest mean regret of _ in a family is {:.1f}, and for class-wise errors {:.1f}."
+        ): stored.worst_of_best,
     },
     BINNING: {
         (

@@ -40,7 +40,8 @@ def binning() -> str:
     """
     records = _records()
     is_binned = records["estimator"].eq("binned15") & records["estimand"].eq("l1")
-    records = records[is_binned & records["value"].notna()]
+    is_main = records["notion"].isin(("binary", "top_label"))
+    records = records[is_binned & is_main & records["value"].notna()]
     rows = []
     for problem, name in BINNING.items():
         mine = records[records["problem"].eq(problem)]
