@@ -11,7 +11,7 @@
 # make peers       other libraries' estimators and their tests
 # make engines     Dask, Ray, submitit and an S3 server, and the tests of a run on each of them
 # make hours       commands that reproduce a paper, and studies of many repetitions
-# make faults      kills, full disks, damaged stores, lost hosts and 100,000 damaged files, half an hour
+# make faults      kills, full disks, damaged stores, lost hosts and 100,000 damaged files, an hour
 # make lock        fresh pins
 # make benchmark   speed of our estimators, of other libraries and of the harness
 # make clean       remove the environment

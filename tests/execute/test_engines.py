@@ -50,7 +50,7 @@ BOUNDS = [
     "level",
     "diagnostics",
 ]
-PATIENCE = 90.0  # seconds for steps that take a few on a quiet machine
+PATIENCE = 300.0  # seconds for steps that take a few on a quiet machine
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
