@@ -16,7 +16,7 @@ from faults.stores import small_store
 from harness.execute.engines import PACKAGES
 from harness.records import reader
 
-READERS, PROCESSES = 1000, 200  # threads that read at the same time, and processes that they are in
+READERS, PROCESSES = 1000, 100  # threads that read at the same time, and processes that they are in
 CELLS = 100_000  # cells of a long run
 
 
