@@ -421,6 +421,8 @@ def can_be_used_by_keyboard(browser, path):
             assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
         page.locator("#items thead th").nth(5).get_by_role("button").first.focus()
         page.keyboard.press("Enter")
+        sorted_by = "document.querySelector('#items thead th:nth-child(6)').ariaSort"
+        page.wait_for_function(f"{sorted_by} === 'ascending'")  # DataTables sorts in a later task
         differ = [
             int(text) for text in page.locator("#items tbody tr td:nth-child(6)").all_inner_texts()
         ]
