@@ -11,42 +11,15 @@ sqrt(1 - s + s / r) times as large. The script runs no estimator and takes about
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from harness.configure.options import option
 from harness.evaluation import arena
-from harness.evaluation.arena.rules import SETTING, floors
+from harness.evaluation.arena.statements import log_ratios
 from harness.pages import arena_data
 
 MORE = 5  # 200 replications instead of 40
-
-
-def log_ratios(
-    squared: tuple[NDArray[Any], NDArray[Any]], least: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the log RMSE ratio of each setting, and its jackknife variance over replications.
-
-    `squared` holds two arrays of squared errors of the shape (settings, replications), and `least`
-    the smallest RMSE that counts in each setting.
-    """
-    count = squared[0].shape[1]
-    whole = [log_rmse(square.mean(axis=1), least) for square in squared]
-    without = [
-        log_rmse((square.sum(axis=1, keepdims=True) - square) / (count - 1), least[:, None])
-        for square in squared
-    ]
-    drops = without[0] - without[1]
-    variance = (count - 1) / count * ((drops - drops.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
-    return whole[0] - whole[1], variance
-
-
-def log_rmse(mean_square: NDArray[Any], least: NDArray[Any]) -> NDArray[Any]:
-    """Return the log of the RMSE of these mean squared errors, at least that of `least`."""
-    return 0.5 * np.log(np.maximum(mean_square, least**2))
 
 
 def share_of_noise(settings: pd.DataFrame, first: str, second: str) -> tuple[float, float]:
@@ -54,18 +27,25 @@ def share_of_noise(settings: pd.DataFrame, first: str, second: str) -> tuple[flo
 
     The share is that of the replications in the squared standard error.
     """
-    known = settings["truth"].notna() & ~settings["calibrated"] & settings["rmse"].notna()
-    parts = (
-        settings.loc[known & settings["estimator"].eq(name), [*SETTING, "errors"]]
-        for name in (first, second)
+    pair = settings[settings["estimator"].isin((first, second)) & settings["rmse"].notna()]
+    families = log_ratios(pair, first, second)
+    count = len(pair["errors"].iloc[0])
+    without = np.stack(
+        [
+            log_ratios(
+                pair.assign(errors=[np.delete(errors, rep) for errors in pair["errors"]]),
+                first,
+                second,
+            )["log"]
+            for rep in range(count)
+        ]
     )
-    both = next(parts).merge(next(parts), on=SETTING, suffixes=("", "_second"))
-    errors = [np.stack(both[name].to_list()) ** 2 for name in ("errors", "errors_second")]
-    log, variance = log_ratios((errors[0], errors[1]), floors(both))
-    families = both.assign(log=log, variance=variance).groupby("family")
-    of_mean = families["variance"].sum() / families.size() ** 2
-    between = families["log"].mean().var(ddof=1) / len(of_mean)
-    return float(np.sqrt(between)), float(of_mean.sum() / len(of_mean) ** 2 / between)
+    variance = (count - 1) * without.var(axis=0)
+    groups = families.assign(variance=variance).groupby("family")
+    of_mean = groups["variance"].sum() / groups.size() ** 2
+    squared_error = groups["log"].mean().var(ddof=1) / len(of_mean)
+    share = of_mean.sum() / len(of_mean) ** 2 / squared_error
+    return float(np.sqrt(squared_error)), float(share)
 
 
 def main() -> None:
