@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 from harness.common.user_code import error_text, import_current, is_foreign, is_ours, source_digests
@@ -24,7 +25,9 @@ def import_object(path: Any, where: str) -> Any:
         module = import_current(module_path)
     except BadInputError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) and _is_signal(error):
+            raise
         absent = error.name if isinstance(error, ModuleNotFoundError) else None
         if absent and f"{module_path}.".startswith(f"{absent}."):
             raise BadInputError(
@@ -48,6 +51,15 @@ def import_object(path: Any, where: str) -> Any:
             "the path of the defining module."
         )
     return value
+
+
+def _is_signal(error: KeyboardInterrupt) -> bool:
+    """Return True if an interruption may come from a signal, not from an imported module.
+
+    The handlers of the command line raise a subclass. Python's own handler raises the class itself.
+    """
+    is_python_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return type(error) is not KeyboardInterrupt or is_python_handler
 
 
 def user_sources(config: Any) -> list[str]:

@@ -759,3 +759,10 @@ def test_an_estimator_that_calls_sys_exit_fails_its_items(cli, module):
     module("exits_in_check", "import sys\ndef mine(p, y):\n    sys.exit(0)\n")
     status, text, err = cli("check", "exits_in_check.mine")
     assert status == 1 and "SystemExit: 0" in text and not err
+
+
+def test_a_module_that_raises_an_interruption_when_it_is_imported_is_named(cli, module):
+    module("stops_in_check", "raise KeyboardInterrupt\n")
+    status, text, err = cli("check", "stops_in_check.mine")
+    assert status == 2 and text == "" and "Traceback" not in err
+    assert "'stops_in_check' raised an error when it was imported (KeyboardInterrupt" in err
