@@ -158,13 +158,13 @@ def augmented(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """
     n, _, height, width = x.shape
     padded = np.pad(x, ((0, 0), (0, 0), (PADDING, PADDING), (PADDING, PADDING)))
-    rows = rng.integers(0, 2 * PADDING + 1, n)[:, None] + np.arange(height)
-    columns = rng.integers(0, 2 * PADDING + 1, n)[:, None] + np.arange(width)
+    top, left = rng.integers(0, 2 * PADDING + 1, n), rng.integers(0, 2 * PADDING + 1, n)
     mirrored = rng.random(n) < 0.5
-    columns[mirrored] = columns[mirrored, ::-1]
-    image = np.arange(n)[:, None, None, None]
-    channel = np.arange(3)[None, :, None, None]
-    return padded[image, channel, rows[:, None, :, None], columns[:, None, None, :]]
+    result = np.empty_like(x)
+    for i, (row, column) in enumerate(zip(top, left)):
+        shifted = padded[i, :, row : row + height, column : column + width]
+        result[i] = shifted[..., ::-1] if mirrored[i] else shifted
+    return result
 
 
 def preresnet20():
