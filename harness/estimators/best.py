@@ -19,6 +19,7 @@ from harness.estimators.base import Estimate, check_integer, check_level, genera
 from harness.estimators.ingredients import compute_ingredients, fold_independent
 from harness.estimators.stacking import cross_fit_pairs, stack_predictions
 from harness.estimators.variational import Variational
+from harness.math.estimands import pivot
 from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
 
@@ -160,7 +161,7 @@ def _accepts(calibrator: Calibrator, p: np.ndarray) -> bool:
 class Best:
     """Learned combination of cheap estimates: an approximate Bayes estimate under a stated prior.
 
-        value = max(sum_j w_j(x) T_j + u h(x), L, 0)
+        value = max(sum_j w_j(x) T_j + u h(x), L - 1.645 u, 0)
 
     T_j are candidate estimates: the held-out and in-sample estimates of six to nine recalibration
     maps and of their stack, binned and debiased estimates, and 0. x are features of the sample: its
@@ -169,9 +170,10 @@ class Best:
     bound in expectation. A small network, which is stored, returns the weights w_j >= 0 of sum 1
     and the correction h with |h| <= 1.
 
-    Other estimands follow from the same fits. With m = mean(p - y), for scalars,
+    Other estimands follow from the same fits. Let s be the sign of p - 1/2, but 1 for a top-label
+    confidence, m = mean(s (p - y)) and t = abs(mean(p - y where s = 0, else 0)). For scalars,
 
-        l1_over = max(l1 + m, 0) / 2        l1_under = max(l1 - m, 0) / 2
+        l1_over = max(l1 - t + m, 0) / 2        l1_under = max(l1 - t - m, 0) / 2
 
     kl is the mean of the held-out and the in-sample gain of the stack in log-loss, at least 0. It
     has no interval, and is infinite if an outcome occurred whose prediction is 0.
@@ -236,7 +238,8 @@ class Best:
     estimands = ("l1", "l2", "l2_squared", "rms", "kl", "l1_over", "l1_under")
     determinism = "statistical"
     takes_classwise = True
-    revision = 3
+    wants = ("notion",)
+    revision = 4
     null_bias = 0.04
 
     def __post_init__(self) -> None:
@@ -248,14 +251,18 @@ class Best:
         return 0.012 * self.repeats
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        notion: str = "binary",
     ) -> dict[str, Estimate]:
         rng = generator(rng)
         if np.ndim(y) == 2:  # class-wise
-            classes = [self._ends(p[:, j], y[:, j], rng) for j in range(p.shape[1])]
+            classes = [self._ends(p[:, j], y[:, j], rng, notion) for j in range(p.shape[1])]
             ends = {name: np.mean([e[name] for e in classes], axis=0) for name in classes[0]}
         else:
-            ends = self._ends(p, y, rng)
+            ends = self._ends(p, y, rng, notion)
         largest = _largest_values(np.ndim(p) == 2 and np.ndim(y) == 1)
         estimates = {"kl": Estimate(float(ends.pop("kl")[0]))}
         for name, (value, low, high) in ends.items():
@@ -265,14 +272,16 @@ class Best:
             estimates[name] = Estimate(value, low, high, self.level)
         return estimates
 
-    def _ends(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> dict[str, Ends]:
+    def _ends(
+        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator, notion: str
+    ) -> dict[str, Ends]:
         """Return {estimand: (value, low, high)} for p (n,) or (n, k). low may be negative."""
         p, y = checked(p, y)
         ends = _error_of_means(p, y) if len(p) < MIN_SAMPLES else self._learned_ends(p, y, rng)
         for name, (value, low, high) in ends.items():
             ends[name] = value, 0.0 if abs(low) <= ROUNDING * value else low, high
         if p.ndim == 1:
-            ends |= self._signed_ends(ends["l1"], p - y)
+            ends |= self._signed_ends(ends["l1"], p, y, np.sign(p - pivot(notion)))
         return ends | {"rms": tuple(np.sign(end) * abs(end) ** 0.5 for end in ends["l2_squared"])}
 
     def _learned_ends(
@@ -298,17 +307,24 @@ class Best:
             ends[name] = value, value - below, value + above
         return ends
 
-    def _signed_ends(self, l1: Ends, gap: np.ndarray) -> dict[str, Ends]:
-        """Return the ends of l1_over and l1_under from those of l1 and the gaps p - y (n,).
+    def _signed_ends(
+        self, l1: Ends, p: np.ndarray, y: np.ndarray, side: np.ndarray
+    ) -> dict[str, Ends]:
+        """Return the ends of l1_over and l1_under from those of l1, and `side`, the s above (n,).
 
-        The difference of both estimands is the mean gap. The half width adds the half width of the
-        mean gap to that of l1.
+        The difference of both estimands is the signed mean gap. The half width adds the half width
+        of this mean to that of l1. Its variance is at least that of calibrated predictions, because
+        a few equal outcomes would have none.
         """
-        mean = float(gap.mean())
-        half = float(ndtri((1.0 + self.level) / 2.0) * gap.std() / np.sqrt(len(gap)))
+        n, gap = len(p), p - y
+        mean, undecided = (side * gap).mean(), abs(gap[side == 0].sum()) / n
+        variance = max((side * gap).var(), (side**2 * p * (1.0 - p)).mean())
+        half = float(ndtri((1.0 + self.level) / 2.0) * np.sqrt(variance / n))
+        if n < MIN_SAMPLES:
+            half = np.inf
         sides = np.array([0.0, -half, half])
         return {
-            name: tuple((np.array(l1) + sign * mean + sides) / 2.0)
+            name: tuple((np.array(l1) - undecided + sign * mean + sides) / 2.0)
             for name, sign in (("l1_over", 1.0), ("l1_under", -1.0))
         }
 
@@ -339,7 +355,9 @@ def _error_of_means(p: np.ndarray, y: np.ndarray) -> dict[str, Ends]:
     ends: dict[str, Ends] = {
         name: (float(value), 0.0, largest[name]) for name, value in values.items()
     }
-    return ends | {"kl": (float(entropy), 0.0, np.inf)}
+    of_outcome = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(p)), y]
+    kl = float(entropy) if of_outcome.all() else np.inf
+    return ends | {"kl": (kl, 0.0, np.inf)}
 
 
 def _move_to_stack(

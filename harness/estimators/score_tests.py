@@ -11,7 +11,7 @@ from scipy.special import chdtrc, erfc
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.estimators.binned import check_bins, partition
-from harness.estimators.significance import apply_test
+from harness.estimators.significance import apply_test, certain_rows
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class ChiSquare:
         Beta(1/2, 1/2)      0.077       0.055
         Beta(1, 20)         0.106       0.068
 
-    A bin of variance 0 does not count if all its outcomes are as predicted; otherwise the p-value
-    is 0. Diagnostics: `chi_square`, which is X, and `degrees`, which is B. Cost: O(n).
+    The p-value is 0 if a prediction of 0 or 1 did not come true. Otherwise, a bin of variance 0
+    does not count. Diagnostics: `chi_square`, which is X, and `degrees`, which is B. Cost: O(n).
 
     References
     ----------
@@ -120,7 +120,7 @@ class ChiSquare:
     notions = ("binary", "top_label", "classwise")
     estimands = ("p_value",)
     determinism = "rounding"
-    revision = 2
+    revision = 3
     takes_classwise = True
 
     def __post_init__(self) -> None:
@@ -136,8 +136,7 @@ class ChiSquare:
         index = assign_bins(p)
         residual, variance = np.bincount(index, y - p, count), self._variances(p, index, count)
         varies = variance > 0.0
-        # Each sample is checked, because residuals may cancel in a bin of zeros and ones.
-        impossible = np.any((y != p) & ~varies[index])
+        impossible = certain_rows(p, y)[1] or np.any((abs(y - p) > 0.5) & ~varies[index])
         with np.errstate(over="ignore"):  # infinite for events with probabilities near 0
             x = math.inf if impossible else float(np.sum(residual[varies] ** 2 / variance[varies]))
         degrees = self._degrees(int(varies.sum()))
@@ -192,7 +191,7 @@ class HosmerLemeshow(ChiSquare):
 
     in_sample: bool = False
 
-    revision = 1
+    revision = 2
 
     def _variances(self, p: np.ndarray, index: np.ndarray, count: int) -> np.ndarray:
         sizes, sums = np.bincount(index, minlength=count), np.bincount(index, p, count)

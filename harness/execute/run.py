@@ -90,7 +90,10 @@ def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict
         state = "finished"
         reason = {"reason": reader.first_failure(out, run_id)} if failed else {}
         return {**counts, "failed": failed, **reason}
-    except KeyboardInterrupt as stop:
+    except (Exception, KeyboardInterrupt) as error:
+        if not isinstance(error, KeyboardInterrupt) and not stops.received:
+            raise
+        stop = stops.interruption(error)
         state = "interrupted"
         message = "interrupted; finished cells are recorded, and the same command resumes the run"
         raise RunInterruptedError(message, isinstance(stop, TerminatedError)) from None

@@ -25,14 +25,15 @@ def ends_with_us(processes: set[int]) -> Iterator[None]:
     """Kill some processes if this process ends inside the block, even by SIGKILL.
 
     Another process watches. It holds descriptors of the processes, because the system may give
-    their ids to others. Nothing happens without `processes`, and elsewhere than on Linux.
+    their ids to others. Without `processes`, before Linux 5.3 and on other systems, nothing is
+    watched.
     """
     if not processes or not hasattr(os, "pidfd_open"):
         yield
         return
     descriptors = []
     for process in processes:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(OSError):  # the process has ended, or Linux is older than 5.3
             descriptors.append(os.pidfd_open(process))
     watchdog = subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _KILL, *map(str, descriptors)],

@@ -19,6 +19,7 @@ from harness.common.wording import (
     format_whole_percent,
 )
 from harness.evaluation import arena
+from harness.evaluation.arena.statements import LEAST_FAMILIES
 from harness.pages.templating import NO_BREAK
 
 Row = Mapping[str, Any]
@@ -29,7 +30,6 @@ ABOUT = {
     "classwise": "whether the probability of each class is right, as a mean over classes",
     "canonical": "whether the whole vector of probabilities is right",
 }
-LEAST_FAMILIES = 5  # with fewer test families there is no verdict
 SHOWN_NAMES = 3  # of a set of estimators; the others are behind a click
 TONES = {"better": "good", "worse": "bad", "undecided": "open"}
 TARGET = 0.01  # the error to which `simulated_n` belongs

@@ -11,6 +11,7 @@ import pandas as pd
 from harness.configure.arena import Arena
 from harness.errors import BadInputError
 from harness.evaluation import arena, arena_content
+from harness.evaluation.arena.rules import BOUND_KINDS
 from harness.records import baseline
 
 NOTIONS = ("binary", "top_label", "classwise", "canonical")  # in the order of the pages
@@ -20,7 +21,6 @@ FEW: tuple[tuple[str, ...], ...] = ((), ("family",), ("n",), ("k",))
 PAIRS = (("n", "k"), ("family", "n"))  # for the main estimands only
 RESAMPLES = 200  # of families, for the intervals of ranks
 ALL = "all"  # the value of a filter that is not set
-BOUNDS = ("lower", "upper", "interval")
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def points(settings: pd.DataFrame) -> pd.DataFrame:
     comparable with those of point estimates.
     """
     by = ["estimator", "notion", "estimand"]
-    bounds = settings.loc[settings["kind"].isin(BOUNDS), by].drop_duplicates()
+    bounds = settings.loc[settings["kind"].isin(BOUND_KINDS), by].drop_duplicates()
     apart = settings.set_index(by).index.isin(pd.MultiIndex.from_frame(bounds))
     rows: pd.DataFrame = settings[~apart & ~settings["estimator"].map(arena.is_bound).astype(bool)]
     return rows

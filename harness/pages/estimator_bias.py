@@ -12,7 +12,7 @@ import pandas as pd
 from harness.common.names import estimand_name, notion_name
 from harness.common.wording import DASH, format_signed, format_whole_percent
 from harness.evaluation import arena
-from harness.pages.arena_data import BOUNDS
+from harness.evaluation.arena.rules import BOUND_KINDS
 
 OPACITY = 0.45  # opacity of the strongest colour; text on it is readable on light and dark pages
 OVER, UNDER = "213, 94, 0", "0, 114, 178"
@@ -31,7 +31,7 @@ def over_share(rows: pd.DataFrame) -> float | None:
     below 0.
     """
     known = rows["truth"].abs().gt(TRUTH_IS_ZERO) & rows["over"].notna()
-    part = rows[known & ~rows["kind"].isin(BOUNDS) & rows["reps"].gt(0)]
+    part = rows[known & ~rows["kind"].isin(BOUND_KINDS) & rows["reps"].gt(0)]
     return float(np.average(part["over"], weights=part["reps"])) if len(part) else None
 
 
@@ -83,7 +83,7 @@ def strips(rows: pd.DataFrame | None) -> Iterator[dict[str, Any]]:
             "name": setting_name(notion, estimand), "sizes": list(table.columns),
             "rows": [(family, [_shaded(value, largest.max() or 1.0) for value in row])
                      for family, row in zip(table.index, table.to_numpy())],
-            "largest": largest.idxmax(), "has_bounds": part["kind"].isin(BOUNDS).any(),
+            "largest": largest.idxmax(), "has_bounds": part["kind"].isin(BOUND_KINDS).any(),
         }  # fmt: skip
 
 

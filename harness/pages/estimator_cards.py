@@ -23,8 +23,9 @@ from harness.configure import catalogue
 from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
 from harness.evaluation import arena
+from harness.evaluation.arena.rules import BOUND_KINDS
 from harness.pages import arena_data, arena_tables, docstrings
-from harness.pages.arena_data import BOUNDS, filtered_by
+from harness.pages.arena_data import filtered_by
 from harness.pages.costs import Cost, costs, reason
 from harness.pages.estimator_bias import bias_tables, is_main, over_share, setting_name, strips
 from harness.pages.failures import SIZE, Failure, alt, failures, picture, words
@@ -206,7 +207,7 @@ def fact(card: Card) -> str:
     facts = []
     kinds = set(card.rows["kind"])
     names = {"interval": "an interval", "lower": "lower bounds", "upper": "upper bounds"}
-    bounds = [names[kind] for kind in BOUNDS if kind in kinds]
+    bounds = [names[kind] for kind in BOUND_KINDS if kind in kinds]
     if bounds:
         facts.append(f"gives {' and '.join(bounds)}, which have no rank")
     elif arena.is_bound(card.name):

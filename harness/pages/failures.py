@@ -13,10 +13,10 @@ import pandas as pd
 from harness.common.names import estimand_name, notion_name
 from harness.common.wording import format_count, format_number, format_signed, format_whole_percent
 from harness.evaluation import arena
+from harness.evaluation.arena.rules import BOUND_KINDS
 from harness.figures import arena_plot
 from harness.figures.figure_files import to_png
 from harness.figures.style import COLOURS, pyplot
-from harness.pages.arena_data import BOUNDS
 
 MOST = 3  # largest number of failures on the page of an estimator
 SMALL = 1.25  # an estimator whose RMSE is at most this multiple of the best one does not fail
@@ -81,7 +81,7 @@ def worst(rows: pd.DataFrame) -> pd.DataFrame:
     estimands = set(known["estimand"])
     order = [e for e in (*arena.MAIN, *sorted(estimands)) if e in estimands]
     known = known[known["estimand"].isin(order[:1])]
-    is_bound = known["kind"].isin(BOUNDS)
+    is_bound = known["kind"].isin(BOUND_KINDS)
     failing = known[is_bound & known["coverage"].lt(HOLDS)].sort_values("coverage", kind="stable")
     if not len(failing):
         points = known[~is_bound]
@@ -132,7 +132,7 @@ def words(failure: Failure) -> str:
     counts = [f"{int(s[name])} {name}" for name in ("failed", "undefined") if s[name]]
     samples = s["reps"] + int(s["failed"] + s["undefined"])
     lost = f" {', '.join(counts)} of {samples} samples." if counts else ""
-    if s["kind"] in BOUNDS:
+    if s["kind"] in BOUND_KINDS:
         share = format_whole_percent(s["coverage"])
         text = (
             f"the {KIND_NAMES[s['kind']]} holds in {share} of {format_count(s['reps'], 'sample')}; "

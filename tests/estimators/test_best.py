@@ -189,11 +189,50 @@ def test_kl_of_the_same_fit_is_the_mean_of_the_gains_of_the_stack():
     assert wrong["kl"].value == np.inf
 
 
-def test_over_and_under_confidence_add_up_to_l1():
-    p, y = sample("beta_overconfident", 1000)
-    estimates = {name: e.value for name, e in Best(1)(p, y, default_rng(0)).items()}
-    assert estimates["l1_over"] + estimates["l1_under"] == pytest.approx(estimates["l1"])
-    assert estimates["l1_over"] - estimates["l1_under"] == pytest.approx((p - y).mean())
+@pytest.mark.parametrize("notion", ["binary", "top_label"])
+def test_over_and_under_confidence_add_up_to_l1(notion):
+    """Below 1/2 a prediction is overconfident if it is too small, except for top labels."""
+    p, y = sample("beta_wavy", 1000)
+    estimates = {name: e.value for name, e in apply(Best(1), p, y, notion, default_rng(0)).items()}
+    side = 1.0 if notion == "top_label" else np.sign(p - 0.5)
+    over, under = estimates["l1_over"], estimates["l1_under"]
+    assert over + under == pytest.approx(estimates["l1"])
+    assert over - under == pytest.approx((side * (p - y)).mean())
+
+
+@pytest.mark.parametrize("name, notion", [
+    ("beta_overconfident", "binary"), ("beta_mixed", "binary"),
+    ("dirichlet3_overconfident", "top_label"), ("dirichlet3_overconfident", "classwise"),
+])  # fmt: skip
+def test_over_and_under_confidence_lie_near_the_truth(name, notion):
+    problem = harness.load_problem(name)
+    estimates = []
+    for seed in range(6):
+        p, y = harness.reduce(*sample(name, 3000, seed), notion)
+        estimates.append(apply(Best(1), p, y, notion, default_rng(seed)))
+    for side in ("l1_over", "l1_under"):
+        truth = problem.truth(side, notion).value
+        # 0.01 is the standard error of a mean gap, and 0.02 that of l1
+        assert np.mean([e[side].value for e in estimates]) == pytest.approx(truth, abs=0.012)
+        assert sum(e[side].low <= truth <= e[side].high for e in estimates) >= 5
+
+
+def test_half_is_neither_over_nor_underconfident():
+    e = Best(1)(np.full(40, 0.5), np.ones(40, int), default_rng(0))
+    assert e["l1"].value > 0.4 and e["l1_over"].value == e["l1_under"].value == 0.0
+
+
+@pytest.mark.parametrize("n", [1, 19, 30])
+def test_equal_outcomes_do_not_exclude_calibrated_predictions(n):
+    e = Best(1)(np.full(n, 0.95), np.ones(n, int), default_rng(0))
+    assert e["l1_over"].low == e["l1_under"].low == 0.0
+    assert (e["l1_over"].high == 1.0) == (n < 20)
+
+
+def test_kl_of_a_few_samples_is_infinite_after_an_impossible_outcome():
+    for p, y in (([0.0, 0.5], [1, 0]), ([[1.0, 0.0], [0.5, 0.5]], [1, 0])):
+        assert Best(1)(np.array(p), np.array(y), default_rng(0))["kl"].value == np.inf
+    assert Best(1)(np.array([0.0, 0.5]), np.array([0, 1]), default_rng(0))["kl"].value < 1.0
 
 
 # The learned estimate

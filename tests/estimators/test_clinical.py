@@ -253,6 +253,18 @@ def test_a_belt_without_different_rows_is_undefined(p, y):
         values(CalibrationBelt(), p, y)
 
 
+def test_a_class_that_never_occurs_does_not_decide_a_class_wise_belt():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([3.0, 3.0, 0.1], 200)
+    y = (rng.random(200) < p[:, 1] / (1.0 - p[:, 2])).astype(int)
+    belts = [CalibrationBelt()(p[:, j], (y == j).astype(int))["p_value"].value for j in range(2)]
+    outcomes = np.eye(3)[y]
+    whole = CalibrationBelt()(p, outcomes)["p_value"].value
+    assert whole == pytest.approx(min(1.0, 3.0 * min(belts)))
+    with pytest.raises(UndefinedError, match="needs different ones"):
+        CalibrationBelt()(np.full((2, 2), 0.5), np.eye(2))
+
+
 # Hosmer and Lemeshow
 
 
@@ -274,6 +286,12 @@ def test_a_fitted_model_takes_two_degrees_of_freedom():
     assert (external.diagnostics["degrees"], inside.diagnostics["degrees"]) == (10.0, 8.0)
     with pytest.raises(UndefinedError, match="2 bins"):
         HosmerLemeshow(2, in_sample=True)(p, y)
+
+
+def test_hosmer_lemeshow_refuses_impossible_outcomes():
+    """Their residuals cancel in a bin of both."""
+    assert HosmerLemeshow(1)([0.0, 1.0], [1, 0])["p_value"].value == 0.0
+    assert HosmerLemeshow(1)([0.0, 1.0], [0, 1])["p_value"].value == 1.0
 
 
 def test_a_logistic_regression_passes_on_its_own_samples():

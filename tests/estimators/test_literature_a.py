@@ -403,6 +403,8 @@ def test_chi_square_by_hand():
         value(ChiSquare(1), [0.0, 1.0], [1, 0]) == 0.0
     )  # two impossible outcomes, whose residuals cancel
     assert value(ChiSquare(1), [0.0, 1.0], [0, 1]) == 1.0
+    # one of them shares a bin with other predictions
+    assert value(ChiSquare(1), [0.0, 0.5, 0.5], [1, 0, 1]) == 0.0
 
 
 @pytest.mark.parametrize(
