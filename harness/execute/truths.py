@@ -59,9 +59,10 @@ def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
             supervise.call("harness.execute.truths:compute", task, limits)
         except processes.EndedError as end:
             ids = ", ".join(problem.id for problem, _ in group)
-            raise BadInputError(
-                f"computing the truth of {ids} {end}; correct the method truth of the problem."
-            ) from None
+            remedy = (
+                "correct the method truth of the problem" if owner else "run the same command again"
+            )
+            raise BadInputError(f"computing the truth of {ids} {end}; {remedy}.") from None
 
 
 def compute(task: list[tuple[str, str, dict[str, Any], Pairs]]) -> None:
