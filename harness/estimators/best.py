@@ -175,8 +175,9 @@ class Best:
 
         l1_over = max(l1 - t + m, 0) / 2        l1_under = max(l1 - t - m, 0) / 2
 
-    kl is the mean of the held-out and the in-sample gain of the stack in log-loss, at least 0. It
-    has no interval, and is infinite if an outcome occurred whose prediction is 0.
+    One of both exceeds l1 if abs(m) > l1 - t, which can happen by chance. kl is the mean of the
+    held-out and the in-sample gain of the stack in log-loss, at least 0. It has no interval, and is
+    infinite if an outcome occurred whose prediction is 0.
 
     Parameters
     ----------
