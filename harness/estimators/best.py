@@ -311,7 +311,7 @@ class Best:
     def _signed_ends(
         self, l1: Ends, p: np.ndarray, y: np.ndarray, side: np.ndarray
     ) -> dict[str, Ends]:
-        """Return the ends of l1_over and l1_under from those of l1, and `side`, the s above (n,).
+        """Return the ends of l1_over and l1_under from those of l1. `side` (n,) is s of the class.
 
         The difference of both estimands is the signed mean gap. The half width adds the half width
         of this mean to that of l1. Its variance is at least that of calibrated predictions, because

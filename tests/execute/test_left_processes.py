@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.execute import isolation
+from harness.execute import isolation, watchdog
 
 PATIENCE = 120.0  # seconds, for what takes less than one on a quiet machine
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc")
@@ -65,6 +65,15 @@ def test_a_watched_process_ends_if_this_one_is_killed():
         process.stdout.readline()
         process.kill()
         assert process.communicate(timeout=PATIENCE)[0] == b""
+
+
+def test_nothing_is_watched_where_the_system_refuses_it(monkeypatch):
+    def refused(process):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", refused, raising=False)
+    with watchdog.ends_with_us({os.getpid()}):
+        pass
 
 
 def test_a_watched_process_goes_on_after_the_block():

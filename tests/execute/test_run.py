@@ -1,5 +1,6 @@
 """Run plans: resuming, shards, engines, failures, interruptions, user estimators."""
 
+import contextlib
 import json
 import os
 import signal
@@ -509,3 +510,17 @@ def test_an_interruption_that_an_estimator_turns_into_another_error_stops_the_ru
         run.compute(quiet=True)
     assert stop.value.terminated
     assert set(reader.load_records(out)["status"]) <= {"interrupted", "skipped"}
+
+
+def test_an_interruption_that_python_turns_into_another_error_stops_the_run(out, monkeypatch):
+    def interrupted(*given):
+        with contextlib.suppress(KeyboardInterrupt):
+            stops.handle(signal.SIGINT, None)
+        raise RuntimeError("Error calling __set_name__")
+
+    monkeypatch.setattr("harness.execute.run._compute", interrupted)
+    with pytest.raises(stops.RunInterruptedError, match="the same command resumes the run"):
+        Experiment.of([*SMALL, "engine=serial"]).compute(quiet=True)
+    monkeypatch.setattr(stops, "handle", lambda *given: None)  # no signal: a defect
+    with pytest.raises(RuntimeError, match="__set_name__"):
+        Experiment.of([*SMALL, "engine=serial"]).compute(quiet=True)

@@ -111,7 +111,7 @@ def ended(place: Place, name: str, engine: str = "loky") -> Row:
 def worker_killed(place: Place, engine: str = "loky") -> Row:
     """Kill processes of a run other than its driver at random moments. The run goes on.
 
-    It ends with status 2 if the process was killed that computes the truths after all cells.
+    Status 2 is right if the kill hit the process that computes the truths after all cells.
     """
     name = "SIGKILL of a worker"
     row, rng = Row(f"{name}{on(engine)}"), generator(name)
