@@ -1,5 +1,5 @@
 # make run         environment, Figure 1 of berta2026, its tables and page
-# make results     all figures, tables and pages of the papers, from stored records
+# make results     all figures, tables and pages of the papers and of the arena, from stored records
 # make recompute   the same from nothing, many hours; after an interruption the same command goes on
 # make site        all results and the documentation as pages: results/site/index.html
 # make docs        the documentation alone: results/site/docs/index.html
@@ -11,12 +11,13 @@
 # make peers       other libraries' estimators and their tests
 # make engines     Dask, Ray, submitit and an S3 server, and the tests of a run on each of them
 # make hours       commands that reproduce a paper, and studies of many repetitions
-# make faults      kills, full disks, damaged stores, lost hosts and 100,000 damaged files, an hour
+# make faults      kills, bad estimators, full disks, damaged stores, lost hosts, 25 quiet minutes
 # make lock        fresh pins
 # make benchmark   speed of our estimators, of other libraries and of the harness
 # make clean       remove the environment
 PYTHON ?= python3
 VENV := .venv
+EXTRAS := test,site,docs
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MOTO := .venv-moto
@@ -41,14 +42,16 @@ test: setup
 	$(BIN)/ruff check .
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# All tests that compare with golden numbers, slow ones too, with numpy's baseline kernels.
+# Tests that compare with golden numbers, slow ones too, with numpy's baseline kernels. Only files
+# that name the mark are imported.
 golden: setup
 	features=$$($(BIN)/python tests/numpy_features.py) && echo "numpy without: $$features" && \
 	NPY_DISABLE_CPU_FEATURES="$$features" $(BIN)/python -m pytest -n 2 --dist loadfile \
-	  -m "not hours" $$(grep -rl golden tests --include='test_*.py')
+	  -m "golden and not hours" $$(grep -rl --include='test_*.py' 'mark\.golden' tests)
 
+# Tests that share a wheel or a copy of the checkout run in one process (the mark xdist_group).
 slow: setup
-	$(BIN)/python -m pytest -n 2 -m "slow and not hours"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "slow and not hours"
 
 hours: setup
 	$(BIN)/python -m pytest -m hours
@@ -61,7 +64,8 @@ foundation: setup
 # Other libraries' estimators as they are, and their tests.
 peers: setup
 	$(PIP) -e '.[test,peers]'
-	$(BIN)/python -m pytest -m "not hours" tests/estimators/test_peers.py
+	$(BIN)/python -m pytest -m "not hours" tests/estimators/test_peers.py \
+	  tests/uses/test_coming_from.py
 
 # Clusters on this machine, and a bucket. moto needs other versions of packages than the
 # documentation, so it has an environment of its own.
@@ -79,9 +83,13 @@ docs: setup
 	@echo "building the documentation, about ten seconds"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# The site from the stored results. It links to the pages of the documentation.
-site: docs
+# The site from the stored results. It links to the documentation and to the pages of the results,
+# which a fresh clone lacks: the first time, they are drawn.
+site: docs results/arena/index.html
 	$(BIN)/calharness site
+
+results/arena/index.html:
+	$(MAKE) results
 
 setup: $(STAMP)
 
@@ -93,11 +101,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "step 3 of 4: packages of the tests"
 	@$(PIP) -e '.[test]'
 	@echo "step 4 of 4: packages of the site and of the documentation"
-	@$(PIP) -e '.[test,site,docs]'
+	@$(PIP) -e '.[$(EXTRAS)]'
 	@touch $(STAMP)
 
-# Faults at random moments (killed processes, full disks, damaged stores, lost hosts), and damaged
-# files.
+# Faults at random moments: killed processes, full disks, damaged stores, lost hosts.
 faults: clusters
 	PYTHONPATH=tests $(BIN)/python -m faults.run
 

@@ -16,8 +16,8 @@ import pandas as pd
 
 from harness.configure.options import option
 from harness.evaluation import arena
-from harness.evaluation.arena.statements import log_ratios
-from harness.pages import arena_data
+from harness.evaluation.arena.better_or_worse import log_ratios
+from harness.pages.arena import data as arena_data
 
 MORE = 5  # 200 replications instead of 40
 

@@ -17,8 +17,8 @@ import pandas as pd
 import harness
 from harness.configure.options import option
 from harness.evaluation import arena
-from harness.evaluation.arena.statements import log_ratios, statement
-from harness.pages import arena_data
+from harness.evaluation.arena.better_or_worse import log_ratios, statement
+from harness.pages.arena import data as arena_data
 
 REGRETS = 200, 1_000, 5_000
 N = 200

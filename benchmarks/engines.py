@@ -25,9 +25,9 @@ from pathlib import Path
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
 import harness  # noqa: E402
-from harness.commands.experiment import Experiment  # noqa: E402
 from harness.configure.addresses import ENGINES  # noqa: E402
 from harness.execute import engines  # noqa: E402
+from harness.workflow.experiment import Experiment  # noqa: E402
 
 WORKERS = 2
 CELLS = {0.01: 1500, 0.1: 150}  # {seconds of a cell: number of cells}

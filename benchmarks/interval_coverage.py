@@ -59,7 +59,6 @@ from harness.judging.data import from_arrays
 from harness.judging.estimates import headline_name
 from harness.judging.gaps import measure_gap
 from harness.judging.measured import COVERAGE
-from harness.judging.scores import CLIP
 from harness.judging.versus import VECTOR_ROWS, versus
 from harness.plan.components import load
 
@@ -273,7 +272,7 @@ def expected_scores(p: np.ndarray, c: np.ndarray) -> np.ndarray:
 
     Both p and c have shape (n, k). The scores are defined as in `judge`.
     """
-    log_loss = -(c * np.log(np.clip(p, CLIP, 1.0))).sum(axis=1)
+    log_loss = -xlogy(c, p).sum(axis=1)
     if p.shape[1] == 2:
         brier = c[:, 1] * p[:, 0] ** 2 + c[:, 0] * p[:, 1] ** 2
     else:

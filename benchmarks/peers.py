@@ -4,10 +4,10 @@
     python benchmarks/peers.py --only binned     prints cases with this prefix, writes nothing
 
 A run takes about three CPU minutes. The other libraries are those of the extra `peers`, called as
-`peer_*` estimators (harness.peers). Libraries that are not installed are left out. If no library
-has a quantity, "formula" is its textbook form in numpy: an n x n kernel matrix, a decomposition per
-fold, or a linear system per ridge. CKCE is compared with our exact form by Cholesky, which "ours"
-also uses where it is cheaper.
+`peer_*` estimators (harness.estimators.peers). Libraries that are not installed are left out. If no
+library has a quantity, "formula" is its textbook form in numpy: an n x n kernel matrix, a
+decomposition per fold, or a linear system per ridge. CKCE is compared with our exact form by
+Cholesky, which "ours" also uses where it is cheaper.
 
 Every call runs in its own process, after a small call of the same kind. The process is forked from
 a process that has imported all libraries and computed nothing. Calls of ours and of other libraries
@@ -42,10 +42,12 @@ from kernels import kernel_textbook, ridge_textbook  # noqa: E402
 from peak_memory import measure_peak  # noqa: E402
 from scipy.special import gammaln  # noqa: E402
 
-from harness import load_estimator, peers  # noqa: E402
+from harness import load_estimator  # noqa: E402
+from harness.estimators import peers  # noqa: E402
 from harness.estimators.application import apply  # noqa: E402
 from harness.estimators.kernel_ridge import KernelRidge  # noqa: E402
 from harness.math.notions import reduce  # noqa: E402
+from harness.records.provenance import git_state  # noqa: E402
 
 Call = Callable[[np.ndarray, np.ndarray, str], float]  # (p, y, notion) -> estimate
 
@@ -441,7 +443,7 @@ def case_rows(
 
 
 def machine() -> dict[str, Any]:
-    """Return the processor, the load and the versions of the packages."""
+    """Return the commit, the processor, the load and the versions of the packages."""
     names = [
         line.split(":", 1)[1].strip()
         for line in Path("/proc/cpuinfo").read_text().splitlines()
@@ -452,6 +454,7 @@ def machine() -> dict[str, Any]:
         "uncertainty-calibration", "torchmetrics", "probmetrics",
     )  # fmt: skip
     return {
+        "commit": str(git_state().get("commit", ""))[:8],
         "processor": names[0] if names else platform.processor(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),

@@ -1,13 +1,19 @@
 """Measure the overhead of a long sweep: time and memory per step.
 
     python benchmarks/scale.py [CELLS] [FOLDER]
+    python benchmarks/scale.py --curve [ENGINE] CELLS ...     writes rows of benchmarks/scale.csv
 
 The sweep has CELLS (default 100,000) cells of binned15 on beta_overconfident, with n = 100 and two
 workers. Every step runs in its own process. The output shows the wall and CPU seconds of each step
 and the peak memory of the driver. The CPU seconds of a run include its workers. FOLDER keeps the
 records; without it they are deleted.
+
+`--curve` only runs the sweep, for each number of cells, with an engine (loky, dask or ray; default:
+loky). A row of benchmarks/scale.csv has the time and memory of a run, the size of its records, the
+commit and the load. Rows of the same engine and number of cells are replaced.
 """
 
+import csv
 import json
 import os
 import subprocess
@@ -22,12 +28,13 @@ from pathlib import Path
 CODE = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CODE))
 
+TABLE = CODE / "benchmarks" / "scale.csv"
 N, JOBS = 100, 2
 SAMPLED = 3000  # samples that are drawn without an estimator, to time the draw
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-def configuration(cells, out):
+def configuration(cells, out, engine="loky"):
     from harness.configure.compose import compose
 
     return compose(
@@ -37,6 +44,7 @@ def configuration(cells, out):
             f"n=[{N}]",
             f"reps={cells}",
             f"jobs={JOBS}",
+            f"engine={engine}",
             f"out={out}",
             "name=scale",
         ]
@@ -45,7 +53,8 @@ def configuration(cells, out):
 
 def plan_cells(cells, out):
     """Plan the cells and cut the first chunk. Return the time and the peak of Python objects."""
-    from harness.execute.pending import Costs, States, make_chunks, pending
+    from harness.execute.pace import Pace
+    from harness.execute.pending import States, make_chunks, pending
     from harness.plan.plan import plan
 
     settings = configuration(cells, out)
@@ -53,9 +62,8 @@ def plan_cells(cells, out):
     start = time.perf_counter()
     work_plan = plan(settings)
     work = pending(work_plan, Path(out), States())
-    chunks = make_chunks(
-        work.samples(), work.tally.counts["todo"], Costs(work_plan, Path(out), []), JOBS
-    )
+    kinds, todo = work.tally.kinds, work.tally.counts["todo"]
+    chunks = make_chunks(work.samples(), todo, Pace(work_plan, kinds), JOBS)
     next(chunks)
     return {
         "seconds": time.perf_counter() - start,
@@ -63,11 +71,11 @@ def plan_cells(cells, out):
     }
 
 
-def run(cells, out):
+def run(cells, out, engine="loky"):
     from harness.execute.run import execute
     from harness.plan.plan import plan
 
-    return execute(plan(configuration(cells, out)), quiet=True)
+    return execute(plan(configuration(cells, out, engine)), quiet=True)
 
 
 def load(cells, out, columns=None):
@@ -165,6 +173,43 @@ def machine():
     return f"{processor()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
 
 
+def curve(engine, sizes):
+    """Run the sweep for each number of cells, and replace its row in the table after each run."""
+    from harness.records.provenance import git_state, processor
+
+    for cells in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            result = measure("run", cells, folder, engine)
+            parts = list((Path(folder) / "records").glob("part-*"))
+            size = sum(part.stat().st_size for part in parts)
+        if result["failed"] or result["todo"] != cells:
+            raise SystemExit(f"{result['failed']} of {result['todo']} cells failed")
+        row = {
+            "engine": engine,
+            "cells": cells,
+            "wall_s": round(result["wall"], 1),
+            "cpu_s": round(result["cpu"], 1),
+            "driver_cpu_s": round(result["driver_cpu"], 1),
+            "cpu_ms_per_cell": round(1e3 * result["cpu"] / cells, 3),
+            "driver_mb": round(result["driver_mb"]),
+            "parts": len(parts),
+            "bytes_per_cell": round(size / cells, 1),
+            "load": round(os.getloadavg()[0], 1),
+            "processor": f"{processor()}, {os.cpu_count()} cores",
+            "commit": git_state().get("commit", "")[:8],
+        }
+        print(row, flush=True)
+        rows = {}
+        if TABLE.exists():
+            with open(TABLE, newline="") as file:
+                rows = {(r["engine"], int(r["cells"])): r for r in csv.DictReader(file)}
+        rows[engine, cells] = row
+        with open(TABLE, "w", newline="") as file:
+            writer = csv.DictWriter(file, list(row), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows[key] for key in sorted(rows))
+
+
 def report(cells, out):
     print(f"{cells:,} cells, n = {N}, {JOBS} workers; {machine()}", flush=True)
     planning = measure("plan", cells, out)
@@ -217,6 +262,10 @@ def main(arguments):
         answer = STEPS[step](int(cells), *more)
         used = os.times()
         print(json.dumps({**answer, "driver_mb": peak_mb(), "driver_cpu": used.user + used.system}))
+        return
+    if arguments[:1] == ["--curve"]:
+        engine = arguments.pop(1) if arguments[1].isalpha() else "loky"
+        curve(engine, [int(text.replace("_", "")) for text in arguments[1:]])
         return
     cells = int(arguments[0].replace("_", "").replace(",", "")) if arguments else 100_000
     if len(arguments) > 1:

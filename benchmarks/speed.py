@@ -20,10 +20,10 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from harness import load_estimator, load_problem  # noqa: E402
 from harness.commands.app import main  # noqa: E402
-from harness.commands.experiment import Experiment  # noqa: E402
 from harness.configure.compose import compose  # noqa: E402
 from harness.execute.pending import pending  # noqa: E402
 from harness.plan.plan import plan  # noqa: E402
+from harness.workflow.experiment import Experiment  # noqa: E402
 
 
 def cpu(work, times=3):
@@ -86,14 +86,14 @@ def cells(folder):
         times=1,
     )
     show(f"{counts['todo']:,} binned cells, records included", seconds, "10")
-    frame = Experiment.of([problems, *chosen, "reps=1000", f"out={folder}/a"]).records()
+    frame = Experiment.of([problems, *chosen, "reps=1000", f"out={folder}/a"]).records.read()
     inside = frame.drop_duplicates("key")["cpu_seconds"].sum()
     show("  overhead per cell beside the estimator", (seconds - inside) / counts["todo"], "0.001")
 
     def full_plan():
         parts = plan(compose([problems, *chosen, "reps=6250", f"out={folder}/a"]))
         return pending(
-            parts, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).out
+            parts, Experiment.of([problems, *chosen, "reps=1", f"out={folder}/a"]).records.out
         ).tally.counts
 
     seconds, counts = cpu(full_plan)

@@ -8,12 +8,13 @@ Functions for your predictions p and labels y:
     harness.judge(p_val, y_val, p_test, y_test)              fit calibrators, judge them
     harness.SklearnCalibrator(calibrator)                    a calibrator for scikit-learn
     harness.ece(p, y, notion="top_label", bins=15)           the plain binned error
+    harness.reliability_diagram(p, y, ax=None)               a reliability diagram, as Axes
     harness.estimate("binned15", p, y, notion="top_label")   {estimand: Estimate} by an estimator
+    harness.estimate_stream(parts, "binned15")               the same of rows that come in parts
     harness.reduce(p, y, notion)                             validated p and y, reduced to a notion
     harness.paired_difference(p_first, p_second, y, rng)     the difference of the errors of two
                                                              models, with an interval
-    harness.perturb(p, h, rng)                               scores after the sech perturbation,
-                                                             for certified bounds
+    harness.perturb(p, h, rng)                               perturbed scores, for certified bounds
 
 Functions for problems, estimators and runs:
 
@@ -40,26 +41,32 @@ from harness.common.version import VERSION
 from harness.errors import BadInputError, UndefinedError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
     import pandas as pd
+    from numpy.typing import ArrayLike
 
     from harness.calibrators.scikit import SklearnCalibrator
     from harness.estimators.base import Estimate, Estimator
     from harness.estimators.paired import paired_difference
     from harness.evaluation.summary import evaluate
-    from harness.judging.ece import ece, estimate
+    from harness.judging.diagram import reliability_diagram
+    from harness.judging.ece import ece
     from harness.judging.judge import judge
     from harness.judging.judgement import Judgement
     from harness.math.notions import reduce
     from harness.math.sech_noise import perturb
     from harness.problems.base import Problem, Truth
     from harness.records.reader import load_records
+    from harness.workflow.streams import estimate_stream
 
 __version__ = VERSION
 __all__ = [
     "BadInputError", "Estimate", "Judgement", "SklearnCalibrator", "Truth", "UndefinedError",
-    "compare", "ece", "estimate", "evaluate", "judge", "list_estimators", "list_experiments",
-    "list_problems", "load_estimator", "load_problem", "load_records", "paired_difference",
-    "perturb", "reduce", "run",
+    "compare", "ece", "estimate", "estimate_stream", "evaluate", "judge", "list_estimators",
+    "list_experiments", "list_problems", "load_estimator", "load_problem", "load_records",
+    "paired_difference", "perturb", "reduce", "reliability_diagram", "run",
 ]  # fmt: skip
 
 
@@ -69,15 +76,16 @@ _LAZY = {
     "Judgement": "harness.judging.judgement",
     "SklearnCalibrator": "harness.calibrators.scikit",
     "ece": "harness.judging.ece",
-    "estimate": "harness.judging.ece",
     "judge": "harness.judging.judge",
     "Estimate": "harness.estimators.base",
     "Truth": "harness.problems.base",
+    "estimate_stream": "harness.workflow.streams",
     "evaluate": "harness.evaluation.summary",
     "load_records": "harness.records.reader",
     "paired_difference": "harness.estimators.paired",
     "perturb": "harness.math.sech_noise",
     "reduce": "harness.math.notions",
+    "reliability_diagram": "harness.judging.diagram",
 }
 
 
@@ -168,6 +176,84 @@ def load_estimator(name: str, **overrides: Any) -> Estimator:
     return estimator
 
 
+def estimate(
+    estimator: str | Estimator,
+    p: ArrayLike,
+    y: ArrayLike,
+    notion: str = "top_label",
+    rng: np.random.Generator | int | None = None,
+    classes: Sequence[Any] | None = None,
+    group_rows: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> dict[str, Estimate]:
+    """Estimate the calibration errors of predictions with one estimator.
+
+    Parameters
+    ----------
+    estimator : str or callable
+        An id in `list_estimators()`, an estimator, or a function (p, y) -> float, whose value is
+        taken as l1.
+    p : array_like of shape (n,) or (n, k)
+        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With shape
+        (n,) and the notion "top_label", p holds confidences, and y tells which predictions were
+        right.
+    y : array_like of shape (n,)
+        Labels: integers in {0, 1} or in 0..k-1, or names of classes.
+    notion : {"top_label", "binary", "classwise", "canonical"}
+        The reduction of (p, y) that is judged: the confidence in the predicted class, the
+        probability of class 1, each class by itself (the mean over the classes is returned), or
+        the whole vector.
+    rng : numpy.random.Generator or int, optional
+        Random generator, or its seed, for an estimator that draws random numbers. The default seed
+        is 0, so that the same call gives the same numbers.
+    classes : sequence, optional
+        Names of the k classes. Label j and column j of an array belong to the j-th name. Columns
+        of a data frame that are named by class (cat, p_cat, prob_cat) are matched by name.
+    group_rows : array_like (n,), optional
+        Group of each row, such as its patient. Rows of a group may depend on one another. Every
+        point estimate then gets a 95 % interval from 200 random halves of the groups, in place of
+        its own (a cluster bootstrap). With fewer than 20 groups it has none.
+    sample_weight : array_like (n,), optional
+        Weights of the rows, at least 0, for an estimator that takes them: one whose call has an
+        argument of this name. Other estimators refuse them.
+
+    Returns
+    -------
+    dict of str to Estimate
+        {estimand: estimate}, in the unit of the estimand, not in percent.
+
+    Raises
+    ------
+    BadInputError
+        If p, y or notion cannot be used, or the estimator does not accept them.
+    UndefinedError
+        If the estimator has no value for this sample.
+
+    Notes
+    -----
+    `calharness info ID` shows bias, cost and source of an estimator. The value does not depend on
+    `group_rows`, even if the estimator holds out single rows of a group.
+
+    Examples
+    --------
+    >>> import harness
+    >>> p, y = [0.9, 0.8, 0.3, 0.6], [1, 1, 0, 0]
+    >>> round(harness.estimate("binned15", p, y, notion="binary")["l1"].value, 3)
+    0.3
+    >>> def gap_of_means(p, y):
+    ...     return abs(p.mean() - y.mean())
+    >>> round(harness.estimate(gap_of_means, p, y, notion="binary")["l1"].value, 3)
+    0.15
+    """
+    from harness.judging import ece
+
+    name = estimator if isinstance(estimator, str) else None
+    function = load_estimator(estimator) if isinstance(estimator, str) else estimator
+    return ece.estimate(
+        function, p, y, notion, rng, classes, group_rows, name, sample_weight=sample_weight
+    )
+
+
 def list_problems() -> list[str]:
     """Return the ids of all problems, for `load_problem`.
 
@@ -239,11 +325,11 @@ def run(overrides: list[str], quiet: bool = True) -> pd.DataFrame:
     >>> records[records["estimand"] == "l1"][["problem", "n", "rep", "status"]].values.tolist()
     [['beta_wavy', 100, 0, 'ok'], ['beta_wavy', 100, 1, 'ok']]
     """
-    from harness.commands.experiment import Experiment
+    from harness.workflow.experiment import Experiment
 
     experiment = Experiment.of(overrides)
     experiment.compute(quiet=quiet)
-    records: pd.DataFrame = experiment.records()
+    records: pd.DataFrame = experiment.records.read()
     return records
 
 
@@ -301,7 +387,7 @@ def compare(
     --------
     >>> compare("my_module.mine", n=[200, 1000], notion="binary")  # doctest: +SKIP
     """
-    from harness.commands import comparison
+    from harness.comparing import comparison
 
     given = {"estimator": estimator, "problem": problem, "calibrator": calibrator}
     kinds = [kind for kind, target in given.items() if target is not None]

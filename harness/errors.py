@@ -86,11 +86,25 @@ def system_sentence(error: OSError) -> str:
     )
 
 
+# Names that mean several estimators elsewhere: the id that most people want, and what it is.
+_OTHER_NAMES = {
+    "ece": ("binned15", "the L1 error in 15 bins of equal width, by default of the top label"),
+    "ace": ("binned15_mass", "the L1 error in 15 bins with equally many rows"),
+    "mce": ("binned15", "whose estimand linf is the largest gap of 15 bins of equal width"),
+}
+
+
 def guess(word: str, known: Sequence[str]) -> str:
     """Return " (did you mean 'x'?)", where x is the known word most like `word`.
 
-    Return '' if no known word is similar.
+    Return '' if no known word is similar. Common names of the literature lead to their estimator.
+
+    >>> guess("ACE", ["binned15_mass", "tce"])
+    " (did you mean 'binned15_mass', the L1 error in 15 bins with equally many rows?)"
     """
+    other, meaning = _OTHER_NAMES.get(word.lower(), ("", ""))
+    if other in known:
+        return f" (did you mean {other!r}, {meaning}?)"
     close = difflib.get_close_matches(word, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.evaluation import reliability
 from harness.judging.findings import (
     Calibrated,
     CalibrationTest,
@@ -22,14 +21,15 @@ from harness.judging.findings import (
     Gains,
     GroupFinding,
     HowFar,
-    Interval,
     Judged,
     PairedDifference,
     Region,
     Versus,
     Where,
 )
+from harness.judging.interval import Interval
 from harness.judging.judgement import Judgement
+from harness.math import reliability
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -160,7 +160,7 @@ def where(judged, drawn):
     groups = []
     for site, gap in (("north", 0.03), ("south <b>", -0.02), ("$west$", 0.0)):
         error = Interval(abs(gap) + 0.01, 0.0, 0.1)
-        groups.append(GroupFinding("site", site, 66, around(gap, 0.02), error, 0.2, ""))
+        groups.append(GroupFinding("site", site, 66, around(gap, 0.05), error, 0.2, "", 0.3))
     regions = [
         Region(low, low + 0.1, 20, low + 0.05, around(low + 0.03, 0.03), 0.1)
         for low in np.arange(10) / 10
@@ -213,3 +213,12 @@ def nothing(k=3, n=12):
     questions = ("calibrated", "how_far", "where", "gains")
     reason = "12 rows are too few; at least 50 are needed."
     return Judgement(data(k, n), 0.95, 0, unanswered=dict.fromkeys(questions, reason))
+
+
+MAKERS = {
+    "one file": lambda: judgement(4, 200, drawn=1),
+    "two classes": lambda: judgement(2, 200),
+    "two files": lambda: compared(3, 200, drawn=0),
+    "nothing": nothing,
+    "names": lambda: judgement(10, 200, classes=NASTY, drawn=2),
+}

@@ -48,11 +48,11 @@ class Variational(AuthorsSeed, estimators.Variational):
     """
 
     def partitions(
-        self, p: np.ndarray, y: np.ndarray, rng: Any
+        self, p: np.ndarray, y: np.ndarray, rng: Any, sample_weight: np.ndarray | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for seed in range(rng, rng + self.repeats):
             fold = folds_of_scikit_learn(y, self.folds, self.stratified, seed)
-            yield fold, cross_fit(self.calibrator, p, y, fold, seed)
+            yield fold, cross_fit(self.calibrator, p, y, fold, seed, sample_weight)
 
 
 def folds_of_scikit_learn(y: np.ndarray, folds: int, stratified: bool, seed: int) -> np.ndarray:

@@ -26,12 +26,10 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
     drawn = items.with_number(records[records["estimator"].eq("points") & records["rep"].eq(0)])
     for ax, problem in zip(axes[0], problems):
         ax.plot([0, 1], [0, 1], color="0.2", linewidth=0.8, label="calibrated")
-        cells = items.diagnostics(drawn[drawn["problem"].eq(problem)].head(1))
-        f, c = (
-            cells[[name for name in cells if str(name).startswith(prefix)]].to_numpy().ravel()
-            for prefix in ("f ", "c ")
-        )
-        ax.plot(f, c, ".", color="0.5", markersize=2.5, label=r"$g^\ast(f)$")
+        for points in drawn.loc[drawn["problem"].eq(problem), "arrays"]:
+            ax.plot(
+                points["f"], points["c"], ".", color="0.5", markersize=2.5, label=r"$g^\ast(f)$"
+            )
         ax.set(title=label(settings, "problem", problem), xlabel="prediction $f$", box_aspect=1)
     axes[0, 0].set_ylabel(r"$g^\ast(f) = P(Y = 1 \mid f)$")
     axes[0, 0].legend(loc="lower right", handlelength=1.2, borderaxespad=0.0)

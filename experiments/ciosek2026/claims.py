@@ -18,9 +18,18 @@ from harness.configure.settings import Settings
 from harness.evaluation import claims, items
 from harness.evaluation.claims import Statistic
 from harness.figures import claims_plot
-from harness.math import gaussian_noise, sech_noise
+from harness.math import sech_noise
 
-from . import bound, convergence, ece, perturbation, rates, training_cost
+from . import (
+    bound,
+    convergence,
+    ece,
+    gaussian_noise,
+    perturbation,
+    perturbation_trained,
+    rates,
+    training_cost,
+)
 
 NW, TV, LIP = PAPERS = ("nw_kfold_first_order", "tv_kfold", "lip_bkt")
 NAMES = {NW: "NW", TV: "TV", LIP: "Lip+Bkt"}
@@ -52,7 +61,9 @@ def statistics(records: pd.DataFrame, settings: Settings) -> dict[str, claims.St
         "sech noise has the smaller slope": slope_ratio(perturbation.CLAIMED),
         **claims_on_bounds(rising[rising["problem"].isin(FOUR) & rising["estimator"].isin(PAPERS)]),
         **claims_on_ece(ece.estimates(select("ciosek2026_ece"))),
-        **claims_on_auroc(select("ciosek2026_perturbation")),
+        **claims_on_auroc(
+            select("ciosek2026_perturbation"), select("ciosek2026_perturbation_trained")
+        ),
         "0.02 is reached at ten million samples": extreme(
             claims.largest,
             rising,
@@ -210,15 +221,14 @@ def claims_on_bounds(frame: pd.DataFrame) -> dict[str, Statistic]:
     )
     results.append(_worst(steeper.to_dict("records"), "mean", -1))
     for estimator in PAPERS:
-        # Distance of a slope from the printed range; 0 or less is inside.
-        low, high = convergence.paper_range(estimator)
-        mine = slopes[slopes["estimator"].eq(estimator)]
-        outside = np.maximum(low - mine["slope"], mine["slope"] - high)
-        text = [
-            f"other functions than the paper's; {p}, slope {s:.3f}"
-            for p, s in zip(mine["problem"], mine["slope"])
-        ]
-        results.append(_worst(mine.assign(mean=outside, where=text).to_dict("records"), "mean", 1))
+        # A slope depends on the function, so that slopes of ours cannot contradict printed ones.
+        mine = slopes.loc[slopes["estimator"].eq(estimator), "slope"]
+        results.append(
+            claims.untested(
+                "the paper's four functions are not in its summary; on ours the slopes are "
+                f"{mine.min():.3f} to {mine.max():.3f}"
+            )
+        )
     means = items.means(frame, ["problem", "estimator", "n"]).dropna(subset="se")
     # Relative width of the 95 % interval of the mean over the samples.
     wide = 1.96 * means["se"] / means["mean"]
@@ -322,12 +332,15 @@ def _not_closer(frame: pd.DataFrame, estimator: str) -> Statistic:
     )
 
 
-def claims_on_auroc(records: pd.DataFrame) -> dict[str, Statistic]:
-    """Return the statistics of the claims on the decrease of the AUROC by the perturbation."""
-    frame = perturbation.curves(records)
-    claimed = frame[frame["h"].eq(perturbation.CLAIMED)]
+def claims_on_auroc(records: pd.DataFrame, on_cifar: pd.DataFrame) -> dict[str, Statistic]:
+    """Return the statistics of the claims on the decrease of the AUROC by the perturbation.
 
-    trained = claimed[claimed["panel"].isin(["logistic", "mlp"]) & claimed["aware"]]
+    `on_cifar` has the records of the network on CIFAR-10 that was trained with the perturbation,
+    `records` those of all other predictions.
+    """
+    parts = [perturbation.curves(records), perturbation_trained.curves(on_cifar)]
+    frame = pd.concat(parts if all(map(len, parts)) else [parts[0][:0]], ignore_index=True)
+    trained = frame[frame["h"].eq(perturbation.CLAIMED) & frame["aware"]]
     return {
         "AUROC hardly falls at h = 2^-6, trained with the perturbation": _end(trained, 1),
         "AUROC falls notably at h = 2^-4": _end(frame[frame["h"].eq(perturbation.NOTABLE)], -1),
@@ -342,7 +355,8 @@ def _end(part: pd.DataFrame, sign: int) -> Statistic:
     part = part[part["members"].gt(1)]
     if not len(part):
         return claims.untested(
-            "needs networks trained here (calharness data make perturbed_networks)"
+            "needs networks trained here (calharness data make perturbed_networks, and "
+            "cifar10_networks with and without --width 2^-6)"
         )
     where = part["panel"] + ", " + part["series"]
     where += part["aware"].map(

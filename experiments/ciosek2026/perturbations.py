@@ -17,7 +17,8 @@ from harness.configure.settings import Settings
 from harness.evaluation import items
 from harness.evaluation.selection import label
 from harness.figures import panels
-from harness.problems.perturbations import parts_of_id
+
+from .families import parts_of_id
 
 MOST_NAMED = 10  # series of a panel with a colour and a name each; more are grey lines
 
@@ -33,7 +34,7 @@ def decreases(
     Parameters
     ----------
     records : DataFrame
-        Records of `harness.problems.Perturbations` and `PerturbedNetworks`. Scores without
+        Records of `families.Perturbations` and `PerturbedNetworks`. Scores without
         perturbation must be among them.
     estimand : str
         The estimand, such as "auroc".

@@ -10,7 +10,7 @@ from harness.common.wording import DASH, format_fixed
 from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
 from harness.evaluation import items
-from harness.evaluation.rates import least_coverage
+from harness.math.rates import least_coverage
 from harness.records import provenance
 from harness.records.schema import has_number
 

@@ -27,11 +27,6 @@ def statistics() -> dict[str, Statistic]:
     plain = 1e6 * rest["plain"] / rest["scores"]
     extra = 1e6 * rest["perturbed"] / rest["scores"] - plain
     means = ratios[~is_deep].groupby(small["model"]).mean()
-    level = claims.among(len(means))
-    parts = [
-        claims.estimate_mean(part, (), claims.OURS, level=level)
-        for _, part in ratios[~is_deep].groupby(small["model"])
-    ]
     return {
         "training with the perturbation is cheap": claims.estimate_mean(
             ratios[is_deep],
@@ -40,10 +35,10 @@ def statistics() -> dict[str, Statistic]:
             "pairs of four steps of 128 images of CIFAR-10, in torch on one thread; the network "
             "stands for BERT and the ViT",
         ),
-        "training small models with the perturbation is cheap": claims.largest(
-            parts,
-            f"largest of {len(means)}: {means.idxmax()}, 40 epochs; a score costs "
+        "training small models with the perturbation is cheap": claims.untested(
+            "the paper trains BERT and a ViT; eight small models take "
+            f"{means.min():.1f} to {means.max():.1f} times as long, since a score costs "
             f"{plain.min():.2g} to {plain.max():.2g} µs without the perturbation, and "
-            f"{extra.min():.2g} to {extra.max():.2g} µs more with it",
+            f"{extra.min():.2g} to {extra.max():.2g} µs more with it"
         ),
     }

@@ -11,7 +11,7 @@ from harness.common.paths import EXPERIMENTS
 from harness.evaluation import items, reproduction, text_tables
 from harness.evaluation.selection import label
 
-from .risk_curve_plot import RISK, curves, draw, sd
+from .risk_curve_plot import curves, draw, sd
 
 MODEL = "section5_1"  # item of the numbers that the text states of the simulated model
 EXACT, CODE = "exact", "authors' code, seed 0"
@@ -59,7 +59,7 @@ def table(records, settings):
         label(settings, "estimator", "risk_curve"),
     )
     places = {
-        f"{RISK}{thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()
+        f"risk at {thetas[_nearest(thetas, at)]:.4g} ({text})": at for text, at in PLACES.items()
     }
     exact = exact_risk()
     cells = {

@@ -12,7 +12,6 @@ from harness.evaluation import items
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
-RISK = "risk at "  # first part of the names of diagnostics that hold the curve
 TICKS = (0.125, 0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0)
 EXACT = {"color": "black", "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 4}
 READ = panels.look(3, filled=False, markersize=2.6, markeredgewidth=0.6, markevery=2, zorder=2) | {
@@ -38,18 +37,16 @@ def curves(records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         If no cell gave a curve.
     """
     fine = items.with_number(records, "l2_squared")
-    parts = items.diagnostics(fine[fine["diagnostics"].notna()].sort_values("rep"))
-    names = [name for name in parts if name.startswith(RISK)]
-    if not names:
+    fine = fine[fine["arrays"].notna()].sort_values("rep")
+    if fine.empty:
         raise BadInputError(
             "no cell has a risk curve; run the estimator risk_curve on a problem with a known "
             "posterior."
         )
-    return (
-        np.array([float(name.removeprefix(RISK)) for name in names]),
-        parts[names].to_numpy(),
-        parts["theta"].to_numpy(),
-    )
+    # The rows of reported numbers have six digits.
+    theta = np.array([float(f"{t:.6g}") for t in fine["arrays"].iloc[0]["theta"]])
+    risks = np.stack([arrays["risk"] for arrays in fine["arrays"]])
+    return theta, risks, theta[risks.argmin(axis=1)]
 
 
 def sd(risks: np.ndarray) -> np.ndarray:

@@ -11,12 +11,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.configure.settings import Settings
-from harness.estimators.population_metrics import SIZES
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
 from . import drawing, metrics
+from .population_metrics import SIZES
 
 METRICS, FORMULA, RIDGE = ("CKCE", "JKCE", "ECE"), "ECE, paper's formula", "CKCE, ridge of n = {:,}"
 

@@ -43,14 +43,9 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
         text = label(settings, "problem", name) + "".join(
             f", CKCE {value:.4f}" for value in ckce["value"]
         )
-        for cells in items.diagnostics(drawn).to_dict("records"):
-            mean, share = (
-                [cells.get(f"0/{b}/{column}", np.nan) for b in range(10)]
-                for column in ("mean", "share")
-            )
+        for bins in drawn["arrays"]:
             axes[0].plot(
-                mean,
-                share,
+                *_mean_and_share(bins),
                 color=COLOURS[i],
                 marker=panels.look(i)["marker"],
                 label=text,
@@ -68,6 +63,16 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
         ax.set_title(column)
     panels.legend(figure, axes[0], 3)
     return figure
+
+
+def _mean_and_share(bins: dict[str, np.ndarray]) -> np.ndarray:
+    """Return mean confidence and frequency of ten bins, (2, 10); NaN for an empty bin.
+
+    The line of a diagram is broken at an empty bin. `bins` are arrays of `FirstClassBins`.
+    """
+    values = np.full((2, 10), np.nan)
+    values[:, bins["bin"].astype(int)] = bins["mean"], bins["share"]
+    return values
 
 
 def table(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:

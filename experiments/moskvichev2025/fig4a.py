@@ -17,12 +17,12 @@ from scipy.special import expit
 
 from harness.common import wording
 from harness.configure.settings import Settings
-from harness.estimators.population_metrics import GAMMA, RIDGES
 from harness.evaluation import items, text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
 
 from . import drawing, metrics
+from .population_metrics import GAMMA, RIDGES
 
 METRICS = {"CKCE": "CKCE", "JKCE": "JKCE", "ECE": "ECE, thirds"}  # {metric: population value}
 SHIFT = {

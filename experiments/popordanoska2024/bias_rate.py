@@ -1,9 +1,10 @@
 """Bias of the kernel estimators at a fixed bandwidth h, for two classes.
 
 As n grows the bias tends to a limit that is not 0, and the distance from that limit falls as c / n.
-The limit of an estimate is computed by an estimator as well (harness.estimators.KernelLimit), with
-the same form and bandwidth.
+The limit of an estimate is computed by quadrature (kernel_limit), with the same form and bandwidth.
 """
+
+import json
 
 import numpy as np
 import pandas as pd
@@ -14,30 +15,42 @@ from harness.figures import panels
 from harness.records.schema import has_number
 
 from . import curves, drawing
+from .kernel_limit import compute_limits
 
 summary = curves.summary
 FORMS = {"direct": "Direct", "risk": "Via risk"}
 NAMES = {**curves.SHORT, "refinement_kl": "KL", "refinement_l2_squared": "squared L2"}
-LIMIT = "limit_"  # first part of the ids of the limits
 
 
 def measured(records, settings):
     """Return one row per estimator, estimand and n.
 
     The columns include mean, se, reps, truth, form and bandwidth. `limit` is the limit of the mean
-    for n to infinity. `rate` is n (mean - limit), with its error `rate_se`.
+    for n to infinity, NaN if it is unknown. `rate` is n (mean - limit), with its error `rate_se`.
     """
     numbers = _with_settings(curves.numbers(records, settings, tuple(NAMES)), settings)
-    by, of_limit = (
-        ["problem", "form", "bandwidth", "estimand"],
-        numbers["estimator"].str.startswith(LIMIT),
+    laws = (
+        records.drop_duplicates("problem")
+        .set_index("problem")["problem_parameters"]
+        .map(json.loads)
     )
-    limit = numbers[of_limit].drop_duplicates(by).set_index(by)["mean"].rename("limit")
-    numbers = numbers[~of_limit].join(limit, on=by).assign(name=lambda f: f["estimand"].map(NAMES))
+    limits = [
+        _limits(laws[r.problem], r.bandwidth).get((r.form, r.estimand), np.nan)
+        for r in numbers.itertuples()
+    ]
+    numbers = numbers.assign(limit=limits, name=numbers["estimand"].map(NAMES))
     return numbers.assign(
         rate=numbers["n"] * (numbers["mean"] - numbers["limit"]),
         rate_se=numbers["n"] * numbers["se"],
     )
+
+
+def _limits(law, bandwidth):
+    """Return {(form, estimand): limit} for the parameters of a problem, {} if it is unknown."""
+    powers = law.get("truth_power"), law.get("prediction_power")
+    if None in powers or law["classes"] != 2 or law["alpha"] != 1.0:
+        return {}
+    return compute_limits(*powers, bandwidth)
 
 
 def _with_settings(frame, settings):

@@ -1,15 +1,15 @@
-"""Reliability diagrams of single classes, from the diagnostics of `ReliabilityBins`."""
+"""Reliability diagrams of single classes, from the arrays of `ReliabilityBins`."""
 
 from __future__ import annotations
-
-import json
 
 import numpy as np
 import pandas as pd
 
-from harness.evaluation import rates, text_tables
+from harness.estimators.reliability_bins import COLUMNS
+from harness.evaluation import text_tables
 from harness.figures import panels
 from harness.figures.style import COLOURS
+from harness.math import rates
 
 
 def read_bins(records: pd.DataFrame) -> pd.DataFrame:
@@ -21,13 +21,9 @@ def read_bins(records: pd.DataFrame) -> pd.DataFrame:
         Columns: problem, class, bin, count; mean, the mean prediction; share, the share of the
         class; and low and high, the ends of the 95 % Wilson interval of the share.
     """
-    rows: dict[tuple[str, int, int], dict[str, float]] = {}
-    for r in records.itertuples():
-        for name, value in json.loads(r.diagnostics).items():
-            of_class, of_bin, what = name.split("/")
-            rows.setdefault((r.problem, int(of_class), int(of_bin)), {})[what] = value
-    keys = pd.DataFrame(list(rows), columns=["problem", "class", "bin"])
-    frame = keys.join(pd.DataFrame(list(rows.values()), columns=["count", "mean", "share"]))
+    no_bins = pd.DataFrame(columns=["problem", *COLUMNS])
+    parts = [pd.DataFrame(r.arrays).assign(problem=r.problem) for r in records.itertuples()]
+    frame = pd.concat(parts or [no_bins]).astype({"class": int, "bin": int})
     low, high = rates.wilson(frame["count"] * frame["share"], frame["count"])
     return frame.assign(low=low, high=high)
 

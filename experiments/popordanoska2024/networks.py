@@ -3,10 +3,10 @@
     <dataset and network>[_seed<s>][/test][<_ or /><method>[_<paper>]][/class<j>]
     <family>/<network>_seed<s>[_epoch<e>][_<layer>][/<part>]
 
-The first form is for recalibrated networks (`harness.problems.RecalibratedFiles`). A method with
-the id of a paper is the variant of that paper's code. The method "relabelled" has labels that are
-drawn from the predictions, which makes a calibrated model. The second form is for networks in
-training (`harness.problems.PredictionFiles`).
+The first form is for recalibrated networks (`RecalibratedFiles`). A method with the id of a paper
+is the variant of that paper's code. The method "relabelled" has labels that are drawn from the
+predictions, which makes a calibrated model. The second form is for networks in training
+(`harness.problems.PredictionFiles`).
 """
 
 from __future__ import annotations

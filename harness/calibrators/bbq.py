@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
 from harness.calibrators.logits import on_columns
 from harness.calibrators.newton import normalised
 from harness.errors import BadInputError
@@ -72,6 +72,7 @@ class BBQ:
     def fit(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
     ) -> CalibrationMap:
+        refuse_masked_sample(p, y)
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         if p.ndim == 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
 from harness.calibrators.logits import in_columns
 from harness.common.seeds import as_seed
 
@@ -30,6 +30,7 @@ class _Forest:
         raise NotImplementedError
 
     def fit(self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int) -> CalibrationMap:
+        refuse_masked_sample(p, y)
         k = 2 if p.ndim == 1 else p.shape[1]
         seed = as_seed(rng) if self.seed is None else self.seed
         model = self.classifier(n_estimators=self.trees, random_state=seed, n_jobs=1)

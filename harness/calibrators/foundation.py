@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
 from harness.calibrators.logits import in_columns, on_columns
 from harness.common import data_files
 from harness.common.seeds import as_seed
@@ -122,6 +122,7 @@ class _FoundationModel:
         from `rng`. BadInputError if the model is unavailable, and UndefinedError if it predicts a
         value that is not finite.
         """
+        refuse_masked_sample(p, y)
         if p.ndim == 2 and p.shape[1] == 2:
             return on_columns(self, p, y, rng)
         reason = self.unavailable

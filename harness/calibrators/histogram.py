@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
 from harness.calibrators.logits import on_columns
 from harness.calibrators.newton import normalised
 from harness.errors import BadInputError
+from harness.math.weights import kept_rows
 
 RULES = ("mass", "width")
 
@@ -70,20 +72,33 @@ class HistogramBinning:
             raise BadInputError(f"smoothing is {self.smoothing}; a number of at least 0 is needed.")
 
     def fit(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | int | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> CalibrationMap:
+        """Fit the map. With weights, samples are counted by their weights.
+
+        Bins of equal mass hold equal sums of weights. The smoothing has the unit of the weights.
+        """
+        refuse_masked_sample(p, y)
+        w = None
+        if sample_weight is not None:
+            p, y, w = kept_rows(p, y, sample_weight)
         if p.ndim == 2 and p.shape[1] == 2:
-            return on_columns(self, p, y, rng)
+            return on_columns(self, p, y, rng, w)
         if p.ndim == 1:
-            edges, sizes = self._bins(p[None])
-            share = self._shares(sizes, np.searchsorted(edges[0], p[y == 1], side="right"), 2)
+            edges, sizes = self._bins(p[None], w)
+            index = np.searchsorted(edges[0], p[y == 1], side="right")
+            share = self._shares(sizes, index, 2, None if w is None else w[y == 1])
             return lambda x: share[0][np.searchsorted(edges[0], x, side="right")]
         k = p.shape[1]
-        edges, sizes = self._bins(p.T)
+        edges, sizes = self._bins(p.T, w)
         outcome, index = p[np.arange(len(y)), y], y * self.bins
         for edge in edges.T:
             index += outcome >= edge[y]
-        share = self._shares(sizes, index, k)
+        share = self._shares(sizes, index, k, w)
 
         def q(x: np.ndarray) -> np.ndarray:
             index = np.empty(x.shape, dtype=np.intp)
@@ -93,12 +108,17 @@ class HistogramBinning:
 
         return q
 
-    def _bins(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _bins(
+        self, columns: np.ndarray, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return inner edges (d, bins - 1) and bin sizes (d, bins) for columns (d, n).
 
         The columns hold predictions. An edge is the smallest prediction of its bin. An edge that
-        equals the previous edge, or the smallest prediction, leaves an empty bin.
+        equals the previous edge, or the smallest prediction, leaves an empty bin. With `weights`
+        (n,), the sizes are sums of weights.
         """
+        if weights is not None:
+            return self._weighted_bins(columns, weights)
         inner, n = np.arange(1, self.bins), columns.shape[1]
         points = np.sort(columns, axis=1)
         if self.rule == "width":
@@ -112,12 +132,33 @@ class HistogramBinning:
             below[j, 1:-1] = x.searchsorted(edges[j])
         return edges, below[:, 1:] - below[:, :-1]
 
-    def _shares(self, sizes: np.ndarray, index: np.ndarray, classes: int) -> np.ndarray:
+    def _weighted_bins(
+        self, columns: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return edges and sums of weights, as `_bins` does for samples that repeat."""
+        inner = np.arange(1, self.bins)
+        edges = np.tile(inner / self.bins, (len(columns), 1))
+        if self.rule == "mass":
+            for j, x in enumerate(columns):
+                order = np.argsort(x)
+                total = np.cumsum(weights[order])
+                place = np.searchsorted(total, inner * (total[-1] / self.bins), side="right")
+                edges[j] = x[order[place.clip(max=len(x) - 1)]]
+                edges[j, edges[j] == x[order[0]]] = -np.inf
+        sizes = [
+            np.bincount(np.searchsorted(edge, x, side="right"), weights, self.bins)
+            for edge, x in zip(edges, columns)
+        ]
+        return edges, np.array(sizes)
+
+    def _shares(
+        self, sizes: np.ndarray, index: np.ndarray, classes: int, weights: np.ndarray | None
+    ) -> np.ndarray:
         """Return the smoothed shares of label 1 in the bins, (d, bins).
 
         `sizes` (d, bins) holds the number of samples of each bin. `index` holds the bin of each
-        sample with label 1, numbered over all columns.
+        sample with label 1, numbered over all columns. `weights` are those of these samples.
         """
-        ones = np.bincount(index, minlength=sizes.size).reshape(sizes.shape) + self.smoothing
+        ones = np.bincount(index, weights, sizes.size).reshape(sizes.shape) + self.smoothing
         sizes = sizes + classes * self.smoothing
         return np.divide(ones, sizes, out=np.full(sizes.shape, 1.0 / classes), where=sizes > 0)

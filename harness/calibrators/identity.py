@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
+from harness.math.weights import checked_weights
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,13 @@ class Identity:
     seconds = 1e-6
 
     def fit(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | int | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> CalibrationMap:
+        refuse_masked_sample(p, y)
+        if sample_weight is not None:
+            checked_weights(sample_weight, len(p))
         return lambda x: x.copy()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from harness.calibrators.base import CalibrationMap, FitEach
 from harness.calibrators.newton import normalised
+
+# Sorted predictions (n,), outcomes and weights in the same order. The weights may be None.
+Column: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 RESOLUTION = 1e-15  # predictions closer than this count as equal, as in scikit-learn
 
@@ -51,49 +55,63 @@ class Isotonic(FitEach):
         y: np.ndarray,
         seen: np.ndarray,
         rng: np.random.Generator | int | None = None,
+        sample_weight: np.ndarray | None = None,
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1:
             order = np.argsort(p)
-            ordered, hit = p[order], y.astype(np.bool_)[order]
-            masks = (rows[order] for rows in seen)
-            return (_fit_scalar(ordered[mask], hit[mask]) for mask in masks)
+            column = _ordered(p, y.astype(np.bool_), sample_weight, order)
+            return (_fit_scalar(column, rows[order]) for rows in seen)
         orders = np.argsort(p, axis=0).T
-        columns = [(p[order, j], (y == j)[order]) for j, order in enumerate(orders)]
+        columns = [
+            _ordered(p[:, j], y == j, sample_weight, order) for j, order in enumerate(orders)
+        ]
         return (_one_versus_rest(columns, [rows[order] for order in orders]) for rows in seen)
 
 
-def _one_versus_rest(
-    columns: Sequence[tuple[np.ndarray, np.ndarray]], seen: Iterable[np.ndarray]
-) -> CalibrationMap:
+def _ordered(
+    p: np.ndarray, hit: np.ndarray, weights: np.ndarray | None, order: np.ndarray
+) -> Column:
+    return p[order], hit[order], None if weights is None else weights[order]
+
+
+def _one_versus_rest(columns: Sequence[Column], seen: Iterable[np.ndarray]) -> CalibrationMap:
     """Return the map of vectors that is fitted with one isotonic regression per class.
 
-    `columns` holds the sorted predictions and outcomes of each class, `seen` the masks of the
-    samples to fit on.
+    `columns` holds the sorted predictions, outcomes and weights of each class, `seen` the masks of
+    the samples to fit on.
     """
-    maps = [_fit_scalar(p[mask], hit[mask]) for (p, hit), mask in zip(columns, seen)]
+    maps = [_fit_scalar(column, mask) for column, mask in zip(columns, seen)]
     return lambda x: normalised(np.column_stack([q(x[:, j]) for j, q in enumerate(maps)]))
 
 
-def _fit_scalar(p: np.ndarray, hit: np.ndarray) -> CalibrationMap:
-    """Return the map that is fitted to sorted probabilities p (n,) and outcomes (n,) in {0, 1}."""
-    places, level = knots(p, hit)
+def _fit_scalar(column: Column, mask: np.ndarray) -> CalibrationMap:
+    """Return the map that is fitted to the samples in `mask` of a sorted column."""
+    p, hit, weights = column
+    places, level = knots(p[mask], hit[mask], None if weights is None else weights[mask])
     return lambda x: np.interp(x, places, level)
 
 
-def knots(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def knots(
+    p: np.ndarray, hit: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the knots of the isotonic map and its values there.
 
     p (n,) holds sorted probabilities and `hit` (n,) outcomes in {0, 1}. The knots are both ends of
-    every constant piece of the map. Between knots the map is linear.
+    every constant piece of the map. Between knots the map is linear. `weights` (n,) are those of
+    the squares, above 0, or None.
     """
-    places, counts, sums = _pool(p, hit)
+    places, counts, sums = _pool(p, hit, weights)
     fit = isotonic_regression(sums / counts, weights=counts)
     ends = np.unique(np.concatenate([fit.blocks[:-1], fit.blocks[1:] - 1]))
     return places[ends], fit.x[ends]
 
 
-def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _pool(
+    p: np.ndarray, hit: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pool equal predictions of sorted p; return distinct predictions, counts and sums of outcomes.
+
+    With `weights` (n,), the counts are sums of weights, and the sums of outcomes are weighted.
 
     Predictions that are less than RESOLUTION above the first of a pool join it.
     """
@@ -108,6 +126,8 @@ def _pool(p: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
                 place = x[i - 1]
             first[i] = x[i] - place >= RESOLUTION
         starts, x = starts[first], x[first]
+    if weights is not None:
+        return x, np.add.reduceat(weights, starts), np.add.reduceat(weights * hit, starts)
     if len(x) == len(p):
         return x, np.ones(len(x)), hit.astype(np.float64)
     counts = np.diff(starts, append=len(p))

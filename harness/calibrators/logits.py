@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.calibrators.base import CalibrationMap, Calibrator
+from harness.calibrators.base import CalibrationMap, Calibrator, weighted_fit
 
 # The log of the smallest normal float32, -87.336. It makes the logit of p = 0 finite.
 LOG_FLOOR = float(np.log(np.finfo(np.float32).tiny))
@@ -28,9 +28,15 @@ def in_columns(p: np.ndarray) -> np.ndarray:
     return p[:, None] if p.ndim == 1 else p
 
 
-def on_columns(calibrator: Calibrator, p: np.ndarray, y: np.ndarray, rng: Any) -> CalibrationMap:
+def on_columns(
+    calibrator: Calibrator,
+    p: np.ndarray,
+    y: np.ndarray,
+    rng: Any,
+    weights: np.ndarray | None = None,
+) -> CalibrationMap:
     """Fit a calibrator of scalars on the second column of p (n, 2); return a map of two columns."""
-    q = calibrator.fit(p[:, 1], y, rng)
+    q = weighted_fit(calibrator, p[:, 1], y, rng, weights)
 
     def map_columns(x: np.ndarray) -> np.ndarray:
         value = q(x[:, 1])

@@ -61,17 +61,33 @@ class VectorScaling(FitEach):
         y: np.ndarray,
         seen: np.ndarray,
         rng: np.random.Generator | int | None = None,
+        sample_weight: np.ndarray | None = None,
     ) -> Iterator[CalibrationMap]:
         if p.ndim == 1 or p.shape[1] == 2:
-            return Platt().fit_each(p, y, seen, rng)
-        return (_vector_map(w, b) for w, b in self._vectors(p, y, seen))
+            return Platt().fit_each(p, y, seen, rng, sample_weight)
+        return (_vector_map(w, b) for w, b in self._vectors(p, y, seen, RIDGE, sample_weight))
 
-    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the fitted slopes and shifts of the logits as two rows, (2, k), for k > 2."""
-        return next(self._vectors(p, y, [slice(None)]))
+    def coefficients(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        ridge: float = RIDGE,
+        sample_weight: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the fitted slopes and shifts of the logits as two rows, (2, k), for k > 2.
+
+        They minimise the mean log-loss + ridge / 2 times their squared distance from the identity.
+        The mean is weighted if there are weights (n,).
+        """
+        return next(self._vectors(p, y, [slice(None)], ridge, sample_weight))
 
     def _vectors(
-        self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: Iterable[np.ndarray | slice],
+        ridge: float,
+        weights: np.ndarray | None,
     ) -> Iterator[np.ndarray]:
         """Yield slopes and shifts of the logits as two rows, (2, k), for each row of `seen`.
 
@@ -79,10 +95,10 @@ class VectorScaling(FitEach):
         """
         z, k, w = centred_logits(p), p.shape[1], None
         for mask in seen:
-            labels = y[mask]
+            labels, part = y[mask], None if weights is None else weights[mask]
             # Later fits start at the previous minimum.
             start = np.repeat([_start(p[mask], labels), 0.0], k) if w is None else w.ravel()
-            w = _vector(z[mask], labels, start)
+            w = _vector(z[mask], labels, start, ridge, part)
             yield w
 
 
@@ -156,18 +172,27 @@ class MatrixScaling(FitEach):
             return Platt().fit_each(p, y, seen, rng)
         return (_map(w, centred_logits) for w in self._matrices(p, y, seen))
 
-    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the fitted matrix and shift of the logits as [W, b], (k, k + 1), for k > 2."""
-        return next(self._matrices(p, y, [slice(None)]))
+    def coefficients(self, p: np.ndarray, y: np.ndarray, ridge: float = RIDGE) -> np.ndarray:
+        """Return the fitted matrix and shift of the logits as [W, b], (k, k + 1), for k > 2.
+
+        Besides the penalty of the class, the mean log-loss has the penalty ridge / 2 times the
+        squared distance of [W, b] from the identity.
+        """
+        return next(self._matrices(p, y, [slice(None)], ridge))
 
     def _matrices(
-        self, p: np.ndarray, y: np.ndarray, seen: Iterable[np.ndarray | slice]
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        seen: Iterable[np.ndarray | slice],
+        ridge: float = RIDGE,
     ) -> Iterator[np.ndarray]:
         """Yield matrix and shift of the logits as [W, b], (k, k + 1), for each row of `seen`.
 
         A row of `seen` is a mask of the samples to fit on.
         """
-        return _matrices(centred_logits(p), p, y, seen, lambda n: (self.ridge / n, self.ridge / n))
+        own = self.ridge
+        return _matrices(centred_logits(p), p, y, seen, lambda n: (own / n, own / n), ridge)
 
 
 @dataclass(frozen=True)
@@ -269,50 +294,65 @@ def _start(p: np.ndarray, y: np.ndarray) -> float:
     return float(min(log_q[0] - log_q[1], LARGEST_SLOPE))
 
 
-def _loss_and_residual(t: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray]:
+def _loss_and_residual(
+    t: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> tuple[float, np.ndarray]:
     """Return the mean log-loss of q = softmax(t), and the residual q - one-hot y, (n, k).
 
-    `t` (n, k) is overwritten.
+    `t` (n, k) is overwritten. `weights` (n,) have mean 1 or are None. The rows of the residual are
+    multiplied by them.
     """
     t -= t.max(axis=1, keepdims=True)
     outcome = np.arange(len(y)), y
-    right = t[outcome].mean()
+    right = t[outcome].mean() if weights is None else weights @ t[outcome] / len(y)
     np.exp(t, out=t)
     total = t.sum(axis=1)
     t /= total[:, None]
     t[outcome] -= 1.0
-    return float(np.log(total).mean() - right), t
+    if weights is None:
+        return float(np.log(total).mean() - right), t
+    t *= weights[:, None]
+    return float(weights @ np.log(total) / len(y) - right), t
 
 
-def _vector(z: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return (w, b), (2, k), that minimise log-loss + RIDGE / 2 (|w - 1|^2 + |b|^2).
+def _vector(
+    z: np.ndarray, y: np.ndarray, start: np.ndarray, ridge: float, weights: np.ndarray | None
+) -> np.ndarray:
+    """Return (w, b), (2, k), that minimise log-loss + ridge / 2 (|w - 1|^2 + |b|^2).
 
-    `z` (n, k) holds the centred logits, and `start` (2 k,) the first w and b.
+    `z` (n, k) holds the centred logits, and `start` (2 k,) the first w and b. `weights` (n,) are
+    those of the mean log-loss, or None.
     """
     n, k = z.shape
+    if weights is not None:
+        weights = weights * (n / weights.sum())  # with mean 1
     rows = slice(None, None, 1 if k <= 100 else -(-n // HESSIAN_ROWS))
     few = z[rows]
     identity = np.concatenate([np.ones(k), np.zeros(k)])
 
     def value(v: np.ndarray) -> tuple[float, np.ndarray]:
-        loss, residual = _loss_and_residual(z * v[:k] + v[k:], y)
+        loss, residual = _loss_and_residual(z * v[:k] + v[k:], y, weights)
         gradient = np.concatenate([(residual * z).sum(axis=0), residual.sum(axis=0)]) / n
-        return loss + 0.5 * RIDGE * float(((v - identity) ** 2).sum()), gradient + RIDGE * (
-            v - identity
-        )
+        away = v - identity
+        return loss + 0.5 * ridge * float((away**2).sum()), gradient + ridge * away
 
     def hessian(v: np.ndarray) -> np.ndarray:
         s = softmax(few * v[:k] + v[k:])
         weighted = s * few
         both = np.concatenate([weighted, s], axis=1)
-        matrix = both.T @ both / -len(few)
+        if weights is None:
+            matrix = both.T @ both / -len(few)
+        else:
+            part = weights[rows, None]
+            matrix = both.T @ (part * both) / -len(few)
+            s, weighted = part * s, part * weighted
         i = np.arange(k)
         matrix[i, i] += (weighted * few).mean(axis=0)
         cross = weighted.mean(axis=0)
         matrix[i, i + k] += cross
         matrix[i + k, i] += cross
         matrix[i + k, i + k] += s.mean(axis=0)
-        matrix[np.diag_indices(2 * k)] += RIDGE
+        matrix[np.diag_indices(2 * k)] += ridge
         return matrix
 
     return newton(value, hessian, start).reshape(2, k)
@@ -324,13 +364,14 @@ def _matrices(
     y: np.ndarray,
     seen: Iterable[np.ndarray | slice],
     penalties: Callable[[int], tuple[float, float]],
+    ridge: float = RIDGE,
 ) -> Iterator[np.ndarray]:
     """Yield [W, b], (k, k + 1), for the samples in each row of `seen`.
 
     They minimise
 
         mean log-loss + off_diagonal |W off its diagonal|^2 + intercept |b|^2
-                      + RIDGE / 2 |[W, b] - identity|^2
+                      + ridge / 2 |[W, b] - identity|^2
 
     `z` (n, k) holds the logits. penalties(n) returns (off_diagonal, intercept).
     """
@@ -342,7 +383,7 @@ def _matrices(
         penalty[:, :k], penalty[:, k] = penalties(len(labels))
         penalty[np.arange(k), np.arange(k)] = 0.0
         start = _start(p[mask], labels) * np.eye(k, k + 1) if start is None else start
-        yield fit(x[:, mask], labels, penalty + 0.5 * RIDGE, start)
+        yield fit(x[:, mask], labels, penalty + 0.5 * ridge, start)
 
 
 def _map(w: np.ndarray, logits: Callable[[np.ndarray], np.ndarray]) -> CalibrationMap:

@@ -9,10 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from harness.calibrators.base import CalibrationMap, CalibratorSpec
+from harness.calibrators.base import (
+    CalibrationMap,
+    CalibratorSpec,
+    refuse_masked_sample,
+    weighted_fit,
+)
 from harness.calibrators.isotonic import Isotonic
 from harness.errors import BadInputError
+from harness.math.weights import checked_weights
 
 
 def _inherited(name: str) -> Any:
@@ -72,8 +79,17 @@ class Mixture:
     unavailable = _inherited("unavailable")
 
     def fit(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | int | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> CalibrationMap:
-        inner = self.calibrator.fit(p, y, rng)
-        w, k = self.weight / (len(p) + 1), 2 if p.ndim == 1 else p.shape[1]
+        """Fit the map. With weights, n is their sum."""
+        refuse_masked_sample(p, y)
+        n = float(len(p))
+        if sample_weight is not None:
+            n = float(checked_weights(sample_weight, len(p)).sum())
+        inner = weighted_fit(self.calibrator, p, y, rng, sample_weight)
+        w, k = self.weight / (n + 1), 2 if p.ndim == 1 else p.shape[1]
         return lambda x: (1.0 - w) * inner(x) + w / k

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
 from harness.math.blocks import row_blocks
 from harness.math.notions import one_hot
 
@@ -61,13 +61,14 @@ class NadarayaWatson:
     def fit(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
     ) -> CalibrationMap:
+        refuse_masked_sample(p, y)
         if p.ndim == 1:
             return lambda x: self._scalar(x, p, y.astype(np.float64))
         hits = one_hot(y, p.shape[1])
 
         def q(x: np.ndarray) -> np.ndarray:
             total, weighted = self._dense(x, p, hits)
-            scores = weighted / np.maximum(total, 1e-12)[:, None]
+            scores = np.minimum(weighted / np.maximum(total, 1e-12)[:, None], 1.0)
             rows = scores.sum(axis=1, keepdims=True)
             return np.where(rows > 0, scores, 1.0 / p.shape[1])
 
@@ -83,7 +84,9 @@ class NadarayaWatson:
             small = total < LEAST_EXPANDED * len(p)
             if small.any():
                 total[small], weighted[small] = self._dense(x[small], p, y)
-        return np.where(total > 0, weighted / np.maximum(total, 1e-12), 0.5)
+        # The expansion misses 0 and 1 by rounding where all labels are equal.
+        q = (weighted / np.maximum(total, 1e-12)).clip(0.0, 1.0)
+        return np.where(total > 0, q, 0.5)
 
     def _expanded(
         self, x: np.ndarray, p: np.ndarray, y: np.ndarray, degree: int

@@ -81,28 +81,47 @@ def logistic(
 
 
 def logistics(
-    x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None = None
+    x: np.ndarray,
+    hit: np.ndarray,
+    centre: np.ndarray,
+    start: np.ndarray | None = None,
+    ridge: float = RIDGE,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the solutions w (r, d) of r problems of `logistic` with its default penalty.
+    """Return the solutions w (r, d) of r problems of `logistic` with the penalty `ridge` times I.
 
     `x` (r, d, n) are the features, `hit` (r, n) the labels as 0.0 and 1.0, `centre` is (d,) and
     `start` is (r, d), by default 0. The solution for almost the same samples is a good start.
-    Problems that make no progress from their start begin again at 0.
+    Problems that make no progress from their start begin again at 0. `weights` (n,) are those of
+    the mean log-loss, or None.
     """
     return np.concatenate([
-        _logistics(x[rows], hit[rows], centre, None if start is None else start[rows])
+        _logistics(
+            x[rows], hit[rows], centre, None if start is None else start[rows], ridge, weights
+        )
         for rows in row_blocks(len(hit), max(1, BLOCK // max(hit.shape[1], 1)))
     ])  # fmt: skip
 
 
 def _logistics(
-    x: np.ndarray, hit: np.ndarray, centre: np.ndarray, start: np.ndarray | None
+    x: np.ndarray,
+    hit: np.ndarray,
+    centre: np.ndarray,
+    start: np.ndarray | None,
+    ridge: float,
+    weights: np.ndarray | None,
 ) -> np.ndarray:
     """Return the solutions of `logistics` for problems whose arrays fit into the cache."""
     r, d, n = x.shape
+    if weights is not None:
+        weights = weights * (n / weights.sum())  # with mean 1
     pairs = np.triu_indices(d)
     products = x[:, pairs[0]] * x[:, pairs[1]]
-    target = _rows_times(x, hit) / n
+
+    def weighted(terms: np.ndarray) -> np.ndarray:
+        return terms if weights is None else terms * weights
+
+    target = _rows_times(x, weighted(hit)) / n
 
     def value(rows: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the loss, gradient and Hessian of the problems `rows` at w."""
@@ -110,18 +129,19 @@ def _logistics(
         t = (w[:, None, :] @ features)[:, 0]
         e = np.exp(-np.abs(t))
         away = w - centre
-        loss = (np.maximum(t, 0.0) + np.log1p(e)).sum(axis=1) / n - (target[rows] * w).sum(axis=1)
-        loss += 0.5 * RIDGE * (away * away).sum(axis=1)
+        loss = weighted(np.maximum(t, 0.0) + np.log1p(e)).sum(axis=1) / n
+        loss -= (target[rows] * w).sum(axis=1)
+        loss += 0.5 * ridge * (away * away).sum(axis=1)
         larger = 1.0 / (1.0 + e)
         e *= larger
-        gradient = _rows_times(features, np.where(t >= 0.0, larger, e)) / n
-        gradient = gradient - target[rows] + RIDGE * away
+        gradient = _rows_times(features, weighted(np.where(t >= 0.0, larger, e))) / n
+        gradient = gradient - target[rows] + ridge * away
         e *= larger
         hessian = np.empty((len(w), d, d))
         hessian[:, pairs[0], pairs[1]] = hessian[:, pairs[1], pairs[0]] = (
-            _rows_times(pair_features, e) / n
+            _rows_times(pair_features, weighted(e)) / n
         )
-        hessian[:, np.arange(d), np.arange(d)] += RIDGE
+        hessian[:, np.arange(d), np.arange(d)] += ridge
         return loss, gradient, hessian
 
     solution = np.zeros((r, d)) if start is None else start.copy()
@@ -156,7 +176,9 @@ def _logistics(
             w[stuck] += size[stuck, None] * step[stuck]
             cold = rows[stuck]
             solution[cold] = (
-                w[stuck] if start is None else _logistics(x[cold], hit[cold], centre, None)
+                w[stuck]
+                if start is None
+                else _logistics(x[cold], hit[cold], centre, None, ridge, weights)
             )
             rows, w = rows[~stuck], w[~stuck]
             trial = trial[0][~stuck], trial[1][~stuck], trial[2][~stuck]

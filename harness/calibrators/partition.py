@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
 from harness.calibrators.logits import in_columns
 from harness.common.seeds import as_seed
 from harness.math import kmeans
@@ -62,6 +62,7 @@ class Partition:
     def fit(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
     ) -> CalibrationMap:
+        refuse_masked_sample(p, y)
         points = in_columns(p)
         hits = y[:, None].astype(np.float64) if p.ndim == 1 else one_hot(y, p.shape[1])
         seed = as_seed(rng) if self.random_state is None else self.random_state

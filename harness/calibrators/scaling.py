@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from harness.calibrators.base import CalibrationMap, FitEach
+from harness.calibrators.base import CalibrationMap, FitEach, refuse_masked_sample
 from harness.calibrators.logits import floored_log, log_odds, on_columns
 from harness.calibrators.newton import RIDGE
 from harness.calibrators.softmax_fit import SoftmaxFit
@@ -20,7 +20,7 @@ from harness.math.softmax import softmax
 TRUST_REGION = {"gtol": 1e-8, "maxiter": 200}
 
 
-def smoothed(q: np.ndarray, n: int) -> np.ndarray:
+def smoothed(q: np.ndarray, n: float) -> np.ndarray:
     """Return q mixed with the uniform distribution: (n q + 1/k) / (n + 1).
 
     q holds probabilities of k classes from a map that was fitted on n samples. Afterwards no class
@@ -79,6 +79,7 @@ class QuadraticScaling:
     def fit(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
     ) -> CalibrationMap:
+        refuse_masked_sample(p, y)
         if p.ndim == 2:
             if p.shape[1] != 2:
                 raise BadInputError(

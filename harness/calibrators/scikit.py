@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, weighted_fit
 from harness.calibrators.temperature import Temperature
 from harness.errors import BadInputError
-from harness.math.arrays import to_array
-from harness.math.columns import arrange_columns, as_text, few
-from harness.math.notions import checked
+from harness.math.arrays import refuse_masked, to_array
+from harness.math.class_names import as_text, few
+from harness.math.columns import arrange_columns
+from harness.math.notions import checked, row_tolerance
+from harness.math.weights import checked_weights
 
 
-class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SklearnCalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A calibrator with the methods of a scikit-learn classifier, whose features are predictions.
 
     Parameters
@@ -40,7 +44,9 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    A pickle holds the fitted rows instead of the map, and fits the map again when it is loaded.
+    `transform` returns what `predict_proba` returns, so that a calibrator may stand anywhere in a
+    pipeline. A pickle holds the fitted rows instead of the map, and fits the map again when it is
+    loaded.
 
     Examples
     --------
@@ -55,7 +61,9 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.calibrator = calibrator
         self.random_state = random_state
 
-    def fit(self, p: ArrayLike, y: ArrayLike) -> SklearnCalibrator:
+    def fit(
+        self, p: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> SklearnCalibrator:
         """Fit the map from predictions to class probabilities.
 
         Parameters
@@ -65,12 +73,21 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             that are named by class are matched by name.
         y : array_like (n,)
             Labels: numbers or texts.
+        sample_weight : array_like (n,), optional
+            Weights of the rows, at least 0. Rows of weight 0 are left out. BadInputError if the
+            calibrator has no weighted form.
         """
+        _refuse_sparse(p)
+        y = _checked_labels(y)
         self.classes_ = _classes(y, _count_classes(p))
         names = [as_text(label) for label in self.classes_]
-        arranged, labels = checked(arrange_columns(p, names), label_positions(y, self.classes_))
+        positions = label_positions(y, self.classes_)
+        arranged, labels = checked(arrange_columns(p, names), positions, tolerance=row_tolerance(p))
         self.n_features_in_ = 1 if arranged.ndim == 1 else arranged.shape[1]
-        self._rows = arranged, labels
+        weights = None
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, len(labels))
+        self._rows = arranged, labels, weights
         self._seed = np.random.SeedSequence(self.random_state).entropy
         self._map = self._fit_map()
         return self
@@ -78,8 +95,15 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, p: ArrayLike) -> NDArray[np.float64]:
         """Return the calibrated probabilities (n, k) of all classes, also for p (n,)."""
         check_is_fitted(self, "classes_")
+        _refuse_sparse(p)
+        if self.n_features_in_ > 1 and np.ndim(p) == 1:
+            raise BadInputError(
+                f"p has shape {np.shape(p)}, but the calibrator was fitted on "
+                f"{self.n_features_in_} columns. Reshape your data: p.reshape(1, -1) is one row."
+            )
         arranged = arrange_columns(p, [as_text(label) for label in self.classes_])
-        x, _ = checked(arranged, np.zeros(len(arranged), dtype=np.int64))
+        y = np.zeros(len(arranged), dtype=np.int64)
+        x, _ = checked(arranged, y, tolerance=row_tolerance(p))
         if (1 if x.ndim == 1 else x.shape[1]) != self.n_features_in_:
             raise BadInputError(
                 f"p has shape {x.shape}, but the calibrator was fitted on {self.n_features_in_} "
@@ -87,6 +111,10 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         q = self._map(x)
         return np.column_stack([1.0 - q, q]) if q.ndim == 1 else q
+
+    def transform(self, p: ArrayLike) -> NDArray[np.float64]:
+        """Return the calibrated probabilities (n, k), as `predict_proba` does."""
+        return self.predict_proba(p)
 
     def predict(self, p: ArrayLike) -> NDArray[Any]:
         """Return the most probable class of each row."""
@@ -96,8 +124,8 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_map(self) -> CalibrationMap:
         calibrator: Any = Temperature() if self.calibrator is None else self.calibrator
-        fitted: CalibrationMap = calibrator.fit(*self._rows, np.random.default_rng(self._seed))
-        return fitted
+        p, y, weights = self._rows
+        return weighted_fit(calibrator, p, y, np.random.default_rng(self._seed), weights)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -107,6 +135,24 @@ class SklearnCalibrator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         super().__setstate__(state)
         if "_rows" in state:
             self._map = self._fit_map()
+
+
+def _refuse_sparse(p: Any) -> None:
+    if issparse(p):
+        raise BadInputError("p is a sparse matrix; pass a dense array, p.toarray().")
+
+
+def _checked_labels(y: Any) -> NDArray[Any]:
+    """Return labels as (n,). Refuse numbers that are no classes, such as 0.37."""
+    if y is None:
+        raise BadInputError("fit requires y to be passed, but the target y is None.")
+    refuse_masked("y", y)
+    labels = np.asarray(to_array(y))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = column_or_1d(labels, warn=True)
+    if labels.ndim == 1 and len(labels):
+        check_classification_targets(labels)
+    return labels
 
 
 def _count_classes(p: ArrayLike) -> int:
@@ -144,6 +190,7 @@ def label_positions(y: ArrayLike, classes: Sequence[Any] | NDArray[Any]) -> NDAr
     >>> label_positions([1, -1], np.array([-1, 1])).tolist()
     [1, 0]
     """
+    refuse_masked("y", y)
     labels = np.asarray(to_array(y))
     if labels.ndim != 1:
         raise BadInputError(f"y has shape {labels.shape}; it must be (n,), one label per row.")

@@ -58,18 +58,32 @@ class Platt(FitEach):
         y: np.ndarray,
         seen: np.ndarray,
         rng: np.random.Generator | int | None = None,
+        sample_weight: np.ndarray | None = None,
     ) -> Iterator[CalibrationMap]:
         return _fits(
             p,
             y,
             seen,
             _platt_features,
-            lambda x, hit, start: (logistics(x, hit, PLATT, start),) * 2,
+            lambda x, hit, start, w: (logistics(x, hit, PLATT, start, weights=w),) * 2,
+            sample_weight,
         )
 
-    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return the fitted (a, b), shape (2,), of sigma(a + b logit p), for two classes."""
-        return logistics(_platt_features(p[None]), y[None].astype(np.float64), PLATT)[0]
+    def coefficients(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        ridge: float = RIDGE,
+        sample_weight: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the fitted (a, b), shape (2,), of sigma(a + b logit p), for two classes.
+
+        They minimise the mean log-loss + ridge |(a, b) - (0, 1)|^2 / 2. The mean is weighted if
+        there are weights (n,).
+        """
+        hit = y[None].astype(np.float64)
+        x = _platt_features(p[None])
+        return logistics(x, hit, PLATT, ridge=ridge, weights=sample_weight)[0]
 
 
 @dataclass(frozen=True)
@@ -118,15 +132,25 @@ class BetaCalibration(FitEach):
         y: np.ndarray,
         seen: np.ndarray,
         rng: np.random.Generator | int | None = None,
+        sample_weight: np.ndarray | None = None,
     ) -> Iterator[CalibrationMap]:
-        return _fits(p, y, seen, _beta_features, _quadrant)
+        return _fits(p, y, seen, _beta_features, _quadrant, sample_weight)
 
-    def coefficients(self, p: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def coefficients(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        ridge: float = RIDGE,
+        sample_weight: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return the fitted (a, b, c), shape (3,), for two classes.
 
-        The map is sigma(a log p - b log(1 - p) + c) with a, b >= 0.
+        The map is sigma(a log p - b log(1 - p) + c) with a, b >= 0. The coefficients minimise the
+        mean log-loss + ridge |(a, b, c) - (1, 1, 0)|^2 / 2. The mean is weighted if there are
+        weights (n,).
         """
-        return _quadrant(_beta_features(p[None]), y[None].astype(np.float64), None)[0][0]
+        x, hit = _beta_features(p[None]), y[None].astype(np.float64)
+        return _quadrant(x, hit, None, sample_weight, ridge)[0][0]
 
 
 def _fits(
@@ -135,12 +159,13 @@ def _fits(
     seen: Iterable[np.ndarray],
     features: Callable[[np.ndarray], np.ndarray],
     coefficients: Callable[..., tuple[np.ndarray, np.ndarray]],
+    weights: np.ndarray | None,
 ) -> Iterator[CalibrationMap]:
     """Yield the map for the samples in each row of `seen`.
 
     * features(p (r, n)) returns the features (r, d, n) of r one-versus-rest problems.
-    * coefficients(features, labels (r, n), start) returns the coefficients w (r, d), and the start
-      of the next fit. The next fit has almost the same samples.
+    * coefficients(features, labels (r, n), start, weights (n,) or None) returns the coefficients
+      w (r, d), and the start of the next fit. The next fit has almost the same samples.
     """
     several = p.ndim == 2 and p.shape[1] > 2
     hit = (y == np.arange(p.shape[1])[:, None] if several else y[None]).astype(np.float64)
@@ -150,7 +175,8 @@ def _fits(
         return lambda x: _from_rows(expit((w[:, None, :] @ features(_to_rows(x)))[:, 0]), x)
 
     for mask in seen:
-        w, start = coefficients(x[:, :, mask], hit[:, mask], start)
+        part = None if weights is None else weights[mask]
+        w, start = coefficients(x[:, :, mask], hit[:, mask], start, part)
         yield calibration_map(w)
 
 
@@ -189,38 +215,50 @@ def _beta_features(p: np.ndarray) -> np.ndarray:
 
 
 def _quadrant(
-    x: np.ndarray, hit: np.ndarray, start: np.ndarray | None
+    x: np.ndarray,
+    hit: np.ndarray,
+    start: np.ndarray | None,
+    weights: np.ndarray | None,
+    ridge: float = RIDGE,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the minima of r log-losses with a, b >= 0, and without this constraint, (r, 3) each.
 
-    `x` (r, 3, n) holds the features and `hit` (r, n) the labels. If a minimum without constraint
+    `x` (r, 3, n) holds the features and `hit` (r, n) the labels. `weights` (n,) are those of the
+    mean log-loss, or None. If a minimum without constraint
     has a negative coefficient, the minimum with constraint has a = 0 or b = 0, because the function
     is convex.
     """
-    free = logistics(x, hit, BETA, start)
+
+    def fit(x: np.ndarray, hit: np.ndarray, columns: list[int]) -> np.ndarray:
+        return logistics(x[:, columns], hit, BETA[columns], ridge=ridge, weights=weights)
+
+    free = logistics(x, hit, BETA, start, ridge, weights)
     w = free.copy()
     outside = np.flatnonzero((free[:, :2] < 0.0).any(axis=1))
     if not len(outside):
         return w, free
     x, hit = x[outside], hit[outside]
     sides = np.zeros((3, len(outside), 3))
-    sides[0][:, [0, 2]] = logistics(x[:, [0, 2]], hit, BETA[[0, 2]])
-    sides[1][:, [1, 2]] = logistics(x[:, [1, 2]], hit, BETA[[1, 2]])
+    sides[0][:, [0, 2]] = fit(x, hit, [0, 2])
+    sides[1][:, [1, 2]] = fit(x, hit, [1, 2])
     inside = np.zeros((3, len(outside)), dtype=bool)
     inside[:2] = (sides[:2, :, :2] >= 0.0).all(axis=2)
     inside[2] = ~inside.any(axis=0)
     corner = np.flatnonzero(inside[2])
-    sides[2, corner, 2:] = logistics(x[corner, 2:], hit[corner], BETA[2:]) if len(corner) else 0.0
-    losses = np.where(inside, [_penalised(x, hit, side) for side in sides], np.inf)
+    if len(corner):
+        sides[2, corner, 2:] = fit(x[corner], hit[corner], [2])
+    losses = np.where(inside, [_penalised(x, hit, side, ridge, weights) for side in sides], np.inf)
     w[outside] = sides[losses.argmin(axis=0), np.arange(len(outside))]
     return w, free
 
 
-def _penalised(x: np.ndarray, hit: np.ndarray, w: np.ndarray) -> np.ndarray:
+def _penalised(
+    x: np.ndarray, hit: np.ndarray, w: np.ndarray, ridge: float, weights: np.ndarray | None
+) -> np.ndarray:
     """Return the mean log-losses (r,) of the coefficients w (r, 3), with their ridge."""
     t = (w[:, None, :] @ x)[:, 0]
     return (
-        np.logaddexp(0.0, t).mean(axis=1)
-        - (t * hit).mean(axis=1)
-        + 0.5 * RIDGE * ((w - BETA) ** 2).sum(axis=1)
+        np.average(np.logaddexp(0.0, t), axis=1, weights=weights)
+        - np.average(t * hit, axis=1, weights=weights)
+        + 0.5 * ridge * ((w - BETA) ** 2).sum(axis=1)
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from harness.calibrators.base import CalibrationMap
+from harness.calibrators.base import CalibrationMap, refuse_masked_sample
 from harness.calibrators.logits import log_odds, on_columns
 from harness.calibrators.newton import RIDGE, logistic
 from harness.errors import BadInputError
@@ -84,6 +84,7 @@ class Spline:
     def fit(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
     ) -> CalibrationMap:
+        refuse_masked_sample(p, y)
         if p.ndim == 2:
             if p.shape[1] != 2:
                 raise BadInputError(f"p has {p.shape[1]} columns; Spline needs two classes.")

@@ -12,6 +12,7 @@ from harness.calibrators.base import CalibrationMap, FitEach
 from harness.calibrators.logits import floored_log, log_odds
 from harness.math.blocks import row_blocks
 from harness.math.softmax import softmax
+from harness.math.weights import mean
 
 # Bisection steps of log beta on [-16, 16]. Both numbers are those of berta2026's library.
 BISECTIONS = 30
@@ -61,13 +62,28 @@ class Temperature(FitEach):
         y: np.ndarray,
         seen: np.ndarray,
         rng: np.random.Generator | int | None = None,
+        sample_weight: np.ndarray | None = None,
     ) -> Iterator[CalibrationMap]:
-        z = log_odds(p) if p.ndim == 1 else floored_log(p)
-        return (_tempered(_fit_slope(z[rows], y[rows]), p.ndim) for rows in seen)
+        z, w = log_odds(p) if p.ndim == 1 else floored_log(p), sample_weight
+        return (
+            _tempered(_fit_slope(z[rows], y[rows], weights=None if w is None else w[rows]), p.ndim)
+            for rows in seen
+        )
 
-    def slope(self, p: np.ndarray, y: np.ndarray) -> float:
-        """Return the fitted beta, the inverse of the temperature."""
-        return _fit_slope(log_odds(p) if p.ndim == 1 else floored_log(p), y)
+    def slope(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        ridge: float = 0.0,
+        sample_weight: np.ndarray | None = None,
+    ) -> float:
+        """Return the fitted beta, the inverse of the temperature.
+
+        It minimises the mean log-loss + ridge (beta - 1)^2 / 2. The mean is weighted if there are
+        weights (n,).
+        """
+        z = log_odds(p) if p.ndim == 1 else floored_log(p)
+        return _fit_slope(z, y, ridge, sample_weight)
 
 
 def _tempered(beta: float, dimensions: int) -> CalibrationMap:
@@ -77,40 +93,51 @@ def _tempered(beta: float, dimensions: int) -> CalibrationMap:
     return lambda p: softmax(beta * floored_log(p))
 
 
-def _fit_slope(z: np.ndarray, y: np.ndarray) -> float:
+def _fit_slope(
+    z: np.ndarray, y: np.ndarray, ridge: float = 0.0, weights: np.ndarray | None = None
+) -> float:
     """Return the beta that minimises the log-loss of labels y (n,) given sigma(beta z) or softmax.
 
-    z are log-odds (n,), or logarithms of predictions (n, k).
+    z are log-odds (n,), or logarithms of predictions (n, k). The mean log-loss has the penalty
+    ridge (beta - 1)^2 / 2. `weights` (n,) are those of the mean, or None.
     """
-    n = len(y)
-    blocks = [z[rows] for rows in row_blocks(n)]
-    target = float((z * y if z.ndim == 1 else z[np.arange(n), y]).mean())
+    rows = len(y)
+    n = rows if weights is None else weights.sum()
+    blocks = [(z[part], None if weights is None else weights[part]) for part in row_blocks(rows)]
+    target = mean(z * y if z.ndim == 1 else z[np.arange(rows), y], weights)
     sums = _scalar_sums if z.ndim == 1 else _vector_sums
 
     def slope(b: float) -> tuple[float, float]:
-        first, second = np.sum([sums(b, block) for block in blocks], axis=0)
-        return float(first / n) - target, float(second / n)
+        first, second = np.sum([sums(b, *block) for block in blocks], axis=0)
+        return float(first / n) - target + ridge * (b - 1.0), float(second / n) + ridge
 
     return _bisect(slope)
 
 
-def _scalar_sums(b: float, z: np.ndarray) -> tuple[float, float]:
+def _scalar_sums(b: float, z: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
     """Return the sums of z q and of z^2 q (1 - q) over log-odds z (n,), with q = sigma(b z).
 
     For two classes these are the sums of `_vector_sums`, up to a constant that cancels.
     """
-    weighted = z * expit(b * z)
-    return weighted.sum(), (weighted * (z - weighted)).sum()
+    product = z * expit(b * z)
+    return _sums(product, product * (z - product), weights)
 
 
-def _vector_sums(b: float, z: np.ndarray) -> tuple[float, float]:
+def _vector_sums(b: float, z: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
     """Return the sums over rows of the mean and of the variance of log-probabilities z (n, k).
 
-    The mean and the variance of a row are weighted with softmax(b z).
+    The mean and the variance of a row are those of z_j under the probabilities softmax(b z).
     """
-    weighted = z * softmax(b * z)
-    mean = weighted.sum(axis=1)
-    return mean.sum(), ((weighted * z).sum(axis=1) - mean**2).sum()
+    product = z * softmax(b * z)
+    mean_z = product.sum(axis=1)
+    return _sums(mean_z, (product * z).sum(axis=1) - mean_z**2, weights)
+
+
+def _sums(first: np.ndarray, second: np.ndarray, weights: np.ndarray | None) -> tuple[float, float]:
+    """Return the sums of two arrays (n,), weighted unless `weights` is None."""
+    if weights is None:
+        return first.sum(), second.sum()
+    return float(weights @ first), float(weights @ second)
 
 
 def _bisect(slope: Callable[[float], tuple[float, float]]) -> float:

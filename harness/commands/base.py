@@ -1,8 +1,7 @@
-"""Classes, argument types and parsers that several commands share."""
+"""Classes and argument types that several commands share."""
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -13,6 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from harness.commands import completion
+from harness.common.arguments import named_values
 from harness.common.escaping import EscapedStream
 from harness.configure.options import GROUPS, ids
 from harness.errors import BadInputError, guess
@@ -20,6 +20,7 @@ from harness.errors import BadInputError, guess
 if TYPE_CHECKING:
     from harness.configure.settings import Settings
 
+NAME = "calharness"  # of the program
 WIDTH = 100  # characters per line of a help text
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
 # typer lets Hydra's own flags pass. They are checked later, together with the overrides.
@@ -72,6 +73,11 @@ class Commands(TyperGroup):
 
     def unknown_command(self, word: str) -> BadInputError:
         """Return the error for an unknown first word. If the word is an id, suggest GROUP=ID."""
+        if word == "sweep":
+            return BadInputError(
+                "there is no command 'sweep'; give a run the values of a parameter, such as "
+                "'sweep.estimator.binned15.bins=[5,10,20]' (`calharness help run`)."
+            )
         group = next((name for name in GROUPS if word in ids(name)), None)
         hint = f" (did you mean {group}={word}?)" if group else guess(word, list(self.commands))
         return BadInputError(
@@ -89,64 +95,6 @@ class Commands(TyperGroup):
                 for word in parameter.shell_complete(run_context, incomplete)
             ]
         return [*super().shell_complete(ctx, incomplete), *words]
-
-
-def short_path(path: Path) -> str:
-    """Return a path as text: absolute or relative to the working folder, whichever is shorter."""
-    try:
-        return min(str(path), os.path.relpath(path), key=len)
-    except FileNotFoundError:  # the working folder was deleted
-        return str(path)
-
-
-def split(text: str | None) -> list[str]:
-    """Split a text at commas: 'a,b' gives ['a', 'b']. None gives []."""
-    return [name for name in (text or "").split(",") if name]
-
-
-def integers(option: str, text: str | None) -> list[int]:
-    """Read integers separated by commas: '0,1' gives [0, 1].
-
-    Raise BadInputError, which names `option`, if one of them is not an integer.
-    """
-    try:
-        return [int(number) for number in split(text)]
-    except ValueError:
-        raise BadInputError(f"{option} is {text!r}; give integers, such as 0,1.") from None
-
-
-def named_values(command: str, words: Sequence[str], allowed: Sequence[str]) -> dict[str, str]:
-    """Return {name: text of the value} for words NAME=VALUE of a command line.
-
-    Parameters
-    ----------
-    command : str
-        Name of the command in the error message.
-    words : sequence of str
-        Words of the command line.
-    allowed : sequence of str
-        Names that the command accepts.
-
-    Raises
-    ------
-    BadInputError
-        If a word has no equals sign, or a name is not allowed.
-
-    Examples
-    --------
-    >>> named_values("status", ["out=a=b"], ["out"])
-    {'out': 'a=b'}
-    """
-    values = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or name not in allowed:
-            takes = ", ".join(f"{known}=" for known in allowed)
-            raise BadInputError(
-                f"{command} has no option {name!r}{guess(name, allowed)}; it takes {takes}."
-            )
-        values[name] = value
-    return values
 
 
 def read_run(words: list[str]) -> Settings | list[str]:

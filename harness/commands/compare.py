@@ -8,25 +8,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 
 from harness.commands import completion
-from harness.commands.base import named_values, short_path
+from harness.common.arguments import named_values
+from harness.common.paths import short_path
 from harness.common.tables import text_table
-from harness.common.wording import format_count
-from harness.errors import BadInputError
 
 if TYPE_CHECKING:
-    from harness.commands.comparison_request import Request
-    from harness.contract.check import Finding
+    pass
 
-KINDS = ("problem", "calibrator")  # targets other than an estimator
-LISTS = ("n", "family", "notion", "estimand")
-SINGLE = ("reps", "out", "jobs", "limit", "baseline")
 FILES = {"figure": ".png", "table": ".tex", "settings": "_settings.csv", "page": ".html"}
 
 
@@ -45,7 +38,8 @@ def command(
         bool,
         typer.Option(
             "--rebuild",
-            help="Compute missing cells of the baseline and store it (in all 3 CPU hours).",
+            help="Compute missing cells of the baseline and store it (in all 3 CPU hours), or only "
+            "those of the given estimators.",
         ),
     ] = False,
     quick: Annotated[
@@ -66,7 +60,8 @@ def command(
     calharness compare calibrator=my_module.MyCalibrator   in the variational estimator
     calharness compare problem=my_module.MyProblem         the arena's cheap estimators on a problem
     calharness compare my_module.mine n=200,1000 reps=10 family=rare notion=binary estimand=l1
-    calharness compare --rebuild out=DIR jobs=N            compute missing stored records
+    calharness compare --rebuild ks kuiper out=DIR         compute stored records of two estimators
+    calharness compare --rebuild out=DIR jobs=N            compute all missing stored records
 
     A few cells and the contract test come first. Then the other cells of your estimator are
     computed, with the arena's problems, sample sizes, replications and seed. The same command
@@ -85,8 +80,11 @@ def command(
     if rebuild:
         return _rebuild(words or [])
     started = time.monotonic()
-    request = _read_request(words or [], quick)
-    from harness.commands import comparison
+    from harness.comparing.request import read_request
+
+    request = read_request(words or [], quick)
+    from harness.comparing import comparison
+    from harness.contract.check import failure_lines
     from harness.pages import own_results
 
     verdict = comparison.decide(request, say=lambda text: print(text, file=sys.stderr))
@@ -96,7 +94,7 @@ def command(
         f"{counts['todo']:,} computed, {counts['skipped']:,} skipped, "
         f"{time.monotonic() - started:.1f} s"
     )
-    for line in _describe_findings(verdict.broken):
+    for line in failure_lines(verdict.broken):
         print(f"  {line}")
     for note in verdict.notes:
         print(f"  {note}")
@@ -121,69 +119,17 @@ def command(
     return 0
 
 
-def _describe_findings(findings: Sequence[Finding]) -> list[str]:
-    """Return one line for each failed item of the contract test, and one for all raised errors."""
-    item = "failed item of the contract test"
-    lines = [f"{item}, {one.item}: {one.detail}" for one in findings if not one.raised]
-    raised = [one for one in findings if one.raised]
-    if raised:
-        names = ", ".join(one.item for one in raised)
-        count = format_count(len(raised), "item")
-        lines.append(
-            f"{count} of the contract test failed because of an error ({names}): {raised[0].detail}"
-        )
-    return lines
-
-
-def _read_request(words: Sequence[str], quick: bool | None) -> Request:
-    """Return the request for a comparison that the words of the command line describe."""
-    from harness.commands.comparison_request import Request, complete
-
-    targets = [("estimator", word) for word in words if "=" not in word]
-    given = [word for word in words if "=" in word]
-    values: dict[str, Any] = {}
-    for name, text in named_values("compare", given, (*KINDS, *LISTS, *SINGLE)).items():
-        if name in KINDS:
-            targets.append((name, text))
-            continue
-        try:
-            items = yaml.safe_load(text if text.startswith("[") else f"[{text}]")
-        except yaml.YAMLError as error:
-            raise BadInputError(
-                f"{name}={text} cannot be read; write a value as NAME=VALUE and a list as NAME=A,B."
-            ) from error
-        if name in LISTS:
-            values[name] = tuple(items)
-        elif items:
-            values[name] = items[0]
-    if len(targets) != 1:
-        raise BadInputError(
-            f"compare was given {' '.join(name for _, name in targets) or 'nothing to compare'}; "
-            "give one estimator (module.Name or an id), problem=module.Name, or "
-            "calibrator=module.Name."
-        )
-    return complete(Request(*targets[0], quick=quick, **values))
-
-
 def _rebuild(words: list[str]) -> int:
-    """Compute missing cells of the arena, cheapest experiment first, and write the baseline.
+    """Compute stored records of the arena again, all or those of the given estimators.
 
     Return the exit status.
     """
-    from harness.commands.experiment import Experiment
-    from harness.records import baseline
+    from harness.workflow.rebuild_baseline import rebuild
 
-    values = named_values("compare --rebuild", words, ("out", "jobs", "engine", "baseline"))
-    overrides = [f"{name}={value}" for name, value in values.items() if name != "baseline"]
-    started = time.monotonic()
-    planned = [Experiment.of([f"experiment={name}", *overrides]) for name in baseline.experiments()]
-    for experiment in sorted(planned, key=Experiment.expected_seconds):
-        print(f"{experiment.name}: {len(experiment.plan.cells):,} cells", file=sys.stderr)
-        counts = experiment.compute()
-        print(
-            f"{experiment.name}: {counts['todo']:,} computed, {counts['failed']:,} failed, "
-            f"{time.monotonic() - started:.0f} s"
-        )
-    for path in baseline.store(planned[0].out, values.get("baseline")):
+    estimators = [word for word in words if "=" not in word]
+    options = [word for word in words if "=" in word]
+    values = named_values("compare --rebuild", options, ("out", "jobs", "engine", "baseline"))
+    folder = values.pop("baseline", None)
+    for path in rebuild(estimators, [f"{name}={value}" for name, value in values.items()], folder):
         print(f"  {short_path(path)}, {path.stat().st_size / 1e6:.2f} MB")
     return 0

@@ -37,11 +37,6 @@ def overrides(ctx: Any, incomplete: str) -> list[str]:
     return _overrides(incomplete)
 
 
-def any_id(incomplete: str) -> list[str]:
-    """Return the ids of problems, estimators, experiments and calibrators."""
-    return [name for group in (*GROUPS, "calibrator") for name in catalogue.all_ids(group)]
-
-
 def problem_or_estimator(incomplete: str) -> list[str]:
     """Return the ids of estimators and problems, which `calharness check` takes."""
     return [*ids("estimator"), *ids("problem")]
@@ -50,11 +45,6 @@ def problem_or_estimator(incomplete: str) -> list[str]:
 def estimator(incomplete: str) -> list[str]:
     """Return the ids of estimators."""
     return ids("estimator")
-
-
-def experiment_of_paper(incomplete: str = "") -> list[str]:
-    """Return the ids of the experiments that belong to papers."""
-    return [name for name in ids("experiment") if option("experiment", name).config.get("paper")]
 
 
 def pack(incomplete: str) -> list[str]:

@@ -31,8 +31,8 @@ def command(
 
     Exit status 1 if there is a problem.
     """
-    from harness.commands.health import examine
     from harness.configure.compose import compose, out_folder
+    from harness.workflow.health import examine
 
     words = overrides or []
     if all(word.startswith("out=") for word in words):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harness.commands import completion
+from harness.configure import catalogue
 
 
 def command(
@@ -14,7 +14,7 @@ def command(
         str,
         typer.Argument(
             metavar="ID",
-            autocompletion=completion.any_id,
+            autocompletion=catalogue.any_id,
             help="An id, or module.Class for a class of your own.",
         ),
     ],
@@ -27,7 +27,7 @@ def command(
     calharness info berta2026_fig1   problems, estimators, number of cells, needed files
     calharness info my_module.Mine   a class of your own
     """
-    from harness.commands import description
+    from harness.plan import description
 
     description.describe(name)
     return 0

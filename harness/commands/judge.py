@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +12,6 @@ from harness.commands.base import Command
 from harness.commands.judge_arguments import READER, STDOUT, files_and_reader, one_value_each
 from harness.common import data_files
 from harness.errors import BadInputError
-
-if TYPE_CHECKING:
-    from harness.judging.findings import Judged
 
 
 class JudgeCommand(Command):
@@ -122,51 +118,25 @@ def command(
         raise BadInputError(f"--level is {level}; give a number in [0.5, 1), such as 0.95.")
     files, reader = files_and_reader(words or [])
 
-    from harness.commands import judge_outputs
-    from harness.commands.judge_progress import READING, SECONDS, SMALL, judge_progress
-    from harness.judging import terminal, thresholds
-    from harness.judging.data import from_file
-    from harness.judging.judge import align, judge_data
+    from harness.judging import outputs, terminal, thresholds
+    from harness.judging.prediction_files import judge_files
 
     limits = [thresholds.parse(text) for text in fail_above or []]
     options = {"page": html, "JSON": json, "summary": markdown, "map": save_calibrator}
-    outputs = {kind: path for kind, path in options.items() if path not in (None, STDOUT)}
+    paths = {kind: path for kind, path in options.items() if path not in (None, STDOUT)}
     # An absent file is refused before any is read.
-    judge_outputs.check(outputs, [str(data_files.find(path)) for path in files])
+    outputs.check(paths, [str(data_files.find(path)) for path in files])
 
     def show(lines: Sequence[str]) -> None:
-        """Print lines, unless JSON is printed instead of text."""
-        progress.close()  # the bar may be on the same terminal
         if json != STDOUT and lines:
             print(*lines, sep="\n", flush=True)
 
-    def show_answer(question: str, answer: Any, model: Judged) -> None:
-        """Print an answer about the first file, and count it.
-
-        Without an answer, `answer` is a text with the reason. Answers about other files are not
-        printed.
-        """
-        if model.name == models[0].name:
-            show(terminal.answer_lines(question, answer))
-        progress.add(1, 0, SECONDS[question])
-
-    with closing(judge_progress(len(files))) as progress:
-        models: list[Judged] = []
-        columns: dict[str, Any] = {"group": group or [], "group_rows": group_rows}
-        for path in files:
-            models.append(from_file(path, **columns, **reader))
-            columns = {}  # groups are columns of the first file
-            progress.add(1, 0, SECONDS[READING])
-        models = align(models)
-        thresholds.check(limits, models)
-        show(terminal.head(models[0], level))
-        progress.quiet = sum(model.p.size for model in models) < SMALL
-        progress.add(0, 0)
-        judgement = judge_data(models, level=level, seed=seed, on_answer=show_answer)
+    columns = {"group": group or [], "group_rows": group_rows}
+    judgement = judge_files(files, reader, columns, limits, show, level, seed)
     outcomes = thresholds.outcomes(judgement, limits)
     if json == STDOUT:
-        print(judge_outputs.json_text(judgement))
-    show(judge_outputs.write(judgement, outputs, outcomes) or terminal.tail(judgement))
+        print(outputs.json_text(judgement))
+    show(outputs.write(judgement, paths, outcomes) or terminal.tail(judgement))
     status = 0
     if save_calibrator is not None and (not judgement.gains or not judgement.gains.fitted):
         gains = judgement.gains

@@ -11,6 +11,7 @@ import yaml
 from harness.errors import BadInputError, guess
 
 STDOUT = "-"
+FLAGS = ("top_label", "renormalise", "float32")
 READER = (
     "labels",
     "probabilities",
@@ -60,7 +61,8 @@ def _is_threshold(word: str) -> bool:
 def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, Any]]:
     """Split words into prediction files and options NAME=VALUE for reading them.
 
-    Values are parsed as YAML.
+    Names stay as they are written, also names such as 0, 1.50, null and yes. A list of names has
+    brackets. Flags are parsed as YAML.
 
     Raises
     ------
@@ -69,8 +71,8 @@ def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, A
 
     Examples
     --------
-    >>> files_and_reader(["preds.csv", "labels=truth"])
-    (('preds.csv',), {'labels': 'truth'})
+    >>> files_and_reader(["preds.csv", "labels=truth", "probabilities=[0,1]"])
+    (('preds.csv',), {'labels': 'truth', 'probabilities': ['0', '1']})
     """
     files, reader = list[str](), dict[str, Any]()
     for word in words:
@@ -84,7 +86,7 @@ def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, A
                 f"the options for prediction files are {', '.join(READER)}."
             )
         try:
-            reader[name] = yaml.safe_load(value)
+            reader[name] = yaml.safe_load(value) if name in FLAGS else _names(value)
         except yaml.YAMLError as error:
             raise BadInputError(
                 f"{word!r} cannot be read; write a value as NAME=VALUE and a list as NAME=[A,B]."
@@ -92,3 +94,9 @@ def files_and_reader(words: Sequence[str]) -> tuple[tuple[str, ...], dict[str, A
     if not files:
         raise BadInputError("judge was given no prediction file; give a .csv, .npz or .parquet.")
     return tuple(files), reader
+
+
+def _names(value: str) -> Any:
+    """Return the name, or in brackets the list of names, in the value of an option."""
+    text = value.strip()
+    return yaml.load(text, yaml.BaseLoader) if text.startswith(("[", "'", '"')) else text

@@ -45,16 +45,17 @@ def command(
     estimator= (experiments that use it), and paper=. An id is listed if all filters match.
     In a terminal, lines are cut to its width; --wide prints whole lines.
     """
-    from harness.commands import listing_ids, listing_papers
+    from harness.evaluation import paper_list
+    from harness.plan import listing
 
     if not names:
-        listing_ids.print_counts(NAMES)
+        listing.print_counts(NAMES)
         return 0
     kind, *filters = names
     if kind == PAPERS:
-        listing_papers.print_papers(filters)
+        paper_list.print_papers(filters)
     elif kind in NAMES:
-        listing_ids.print_ids(NAMES[kind], filters, everything)
+        listing.print_ids(NAMES[kind], filters, everything)
     else:
         allowed = [*NAMES, PAPERS]
         raise BadInputError(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.commands.base import Overrides, read_run, short_path
+from harness.commands.base import Overrides, read_run
+from harness.common.paths import short_path
 
 
 def command(overrides: Overrides = None) -> int:
@@ -15,18 +16,19 @@ def command(overrides: Overrides = None) -> int:
     The overrides are those of a run (`calharness help run`).
     """
     request = read_run(overrides or [])
-    from harness.commands import multirun, plan_table
+    from harness.records.plan_records import sources
+    from harness.workflow import multirun, plan_table
 
     for experiment in multirun.plan_experiments(request):
-        folders = short_path(experiment.out), short_path(experiment.folder)
-        print(f"{experiment.name} in {folders[0]}, results in {folders[1]}")
-        for member in experiment.family:
-            if experiment.others and member.plan.cells:
-                is_own = member is experiment
-                name = experiment.name if is_own else member.name
-                print(f"cells of {name}:" if is_own else f"cells of {name}, which are used too:")
-            if member.plan.cells:
-                print(plan_table.describe(member.plan, member.out))
-            for source in member.sources:
+        identity, records = experiment.identity, experiment.records
+        folders = short_path(records.out), short_path(identity.folder)
+        print(f"{experiment.settings.run_name} in {folders[0]}, results in {folders[1]}")
+        for plan in records.plans:
+            if len(records.plans) > 1 and plan.cells:
+                others = "" if plan is experiment.plan else ", which are used too"
+                print(f"cells of {plan.settings.run_name}{others}:")
+            if plan.cells:
+                print(plan_table.describe(plan, records.out))
+            for source in sources(plan):
                 print(f"records from files: {source.described()}")
     return 0

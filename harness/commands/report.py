@@ -15,11 +15,11 @@ def command(overrides: Overrides = None) -> int:
     The overrides are those of a run (`calharness help run`).
     """
     request = read_run(overrides or [])
-    from harness.commands import drawing, multirun, summary
+    from harness.workflow import drawing, multirun, summary
 
     status = 0
     for experiment in multirun.plan_experiments(request):
-        frame = experiment.records(to_draw=True)
+        frame = experiment.records.read(to_draw=True)
         summary.print_recorded(experiment, frame)
         drawing.require_records(experiment, frame)
         status = max(status, summary.finish(experiment, frame, redraw=True))

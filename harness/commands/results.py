@@ -1,4 +1,4 @@
-"""`calharness results`: draw, compute or store the results of all papers."""
+"""`calharness results`: draw the results of papers and the arena, or compute or store them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from harness.commands import completion
-from harness.commands.base import named_values
+from harness.common.arguments import named_values
+from harness.configure import catalogue
 from harness.errors import BadInputError
 
 
@@ -16,14 +16,15 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="EXPERIMENT|NAME=VALUE",
-            help="Ids of experiments, or patterns such as 'berta2026_*'. Default: all of papers.",
+            help="Ids of experiments of papers, patterns such as '*_fig1', arena_index for the "
+            "page of the arena, or PAPER_propositions. Default: all.",
             show_default=False,
-            autocompletion=completion.experiment_of_paper,
+            autocompletion=catalogue.experiment_of_paper,
         ),
     ] = None,
     compute: Annotated[
         bool,
-        typer.Option("--compute", help="First compute missing cells, cheapest experiment first."),
+        typer.Option("--compute", help="First compute missing cells, smallest experiment first."),
     ] = False,
     store: Annotated[
         bool,
@@ -33,27 +34,30 @@ def command(
         ),
     ] = False,
 ) -> int:
-    """Draw the results of all papers from stored records.
+    """Draw the results of all papers, and the page of the arena, from stored records.
 
     \b
     calharness results                       every experiment that has stored records
     calharness results 'berta2026_*'         all experiments of one paper
-    calharness results --compute             first compute missing cells; the same command
-                                             resumes an interrupted run
+    calharness results '*_propositions'      what the papers state, computed (a minute of CPU time)
+    calharness results arena_index           the page of the arena, with its leaderboards
+    calharness results --compute             first compute missing cells of papers; the same
+                                             command resumes an interrupted run
     calharness results --store 'ciosek*'     write the records of these experiments to files
 
     The folder is out=DIR, else CALHARNESS_OUT, else results/. Experiments without any number are
     not drawn. If an experiment cannot be computed or drawn, the others still are, and the exit
     status is 1.
     """
-    from harness.commands import all_results
     from harness.configure.compose import out_folder
+    from harness.workflow import all_results
 
     if compute and store:
         raise BadInputError("results takes --compute or --store, but not both; leave one out.")
     overrides = [word for word in words or [] if "=" in word]
     values = named_values("results", overrides, ("out", "jobs", "engine"))
-    names = all_results.select([word for word in words or [] if "=" not in word])
+    patterns = [word for word in words or [] if "=" not in word]
+    names = all_results.select(patterns, with_others=not (compute or store))
     out = out_folder(values.get("out"))
     if store:
         return all_results.store(names, overrides, out)

@@ -37,13 +37,14 @@ def command(overrides: Overrides = None) -> int:
     -m, --multirun    run one job for each of several values, separated by commas:
                       calharness -m experiment=smoke seed=0,1,2
     sweep.PATH=[...]  run several values in one job: 'sweep.estimator.binned15.bins=[5,10,20]';
-                      table and figure go to results/sweeps/
+                      table and figure go to results/sweeps/. sweep.zip.PATH=[...] takes the values
+                      of several paths together
     --config-dir=DIR  also read your own DIR/experiment/ID.yaml, DIR/problem/ID.yaml and
                       DIR/estimator/ID.yaml
     --cfg job         print the composed configuration and run nothing
     --traceback       print the whole traceback of an error
     """
     request = read_run(overrides or [])
-    from harness.commands import running
+    from harness.workflow import running
 
     return running.run(request)

@@ -1,20 +1,49 @@
-"""`calharness status`: print which cells a folder of results contains."""
+"""`calharness status`: print which cells a folder of results contains, and which are to do."""
 
 from __future__ import annotations
 
+import sys
+from typing import Annotated
+
+import typer
+
 from harness.commands.base import OutFolder, results_folder
 
+CLEAR = "\033[H\033[2J\033[3J"  # control codes that clear a terminal
 
-def command(words: OutFolder = None) -> int:
-    """Print the numbers of recorded cells by estimator and status, and the latest runs.
+
+def command(
+    words: OutFolder = None,
+    watched: Annotated[
+        bool,
+        typer.Option("--watch", help="Print them again when they change, until nothing is to do."),
+    ] = False,
+) -> int:
+    """Print the numbers of cells by estimator, problem and state, and the latest runs.
 
     \b
     calharness status
-    calharness status out=/scratch/results
+    calharness status out=/scratch/results --watch
 
-    The folder is out=DIR, else CALHARNESS_OUT, else results/.
+    Cells are to do if the latest run of an experiment has planned and not recorded them. The folder
+    is out=DIR, else CALHARNESS_OUT, else results/. Ctrl-C ends --watch, and no run.
     """
-    from harness.commands.health import status_text
+    from harness.workflow.status import status_text, watch
 
-    print(status_text(results_folder("status", words or [])))
+    out = results_folder("status", words or [])
+    if not watched:
+        print(status_text(out))
+        return 0
+    try:
+        watch(out, _show)
+    except KeyboardInterrupt:
+        print("no longer watching; the runs go on")
     return 0
+
+
+def _show(text: str) -> None:
+    """Print a text, on a terminal in place of the text before."""
+    if sys.__stdout__ is not None and sys.stdout.isatty():
+        sys.__stdout__.write(CLEAR)
+        sys.__stdout__.flush()
+    print(text, flush=True)

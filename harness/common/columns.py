@@ -1,4 +1,4 @@
-"""Column names of the table that `harness.evaluate` returns, as several packages use them."""
+"""Column names of records and of the table of `harness.evaluate`, as several packages use them."""
 
 from __future__ import annotations
 
@@ -9,3 +9,12 @@ SUMMARY_COLUMNS = [
     "truth_error", "bias", "rmse", "coverage", "low", "high", "kind", "status", "cells",
     "undefined", "reason", "cpu_seconds", "problem_key", "estimator_key",
 ]  # fmt: skip
+
+# Names that no column of a varied parameter may have: the columns of records and of summaries.
+RESERVED = frozenset(
+    [
+        *SUMMARY_COLUMNS, "key", "problem_parameters", "rep", "estimator_parameters", "seed",
+        "value", "level", "diagnostics", "arrays", "seconds", "peak_mb", "run_id", "written",
+        "experiment", "problem_label", "estimator_label",
+    ]
+)  # fmt: skip

@@ -14,6 +14,8 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
+MESSAGE_CHARACTERS = 4000  # of an error; some libraries put a whole array into a message
+
 
 def escape(text: str) -> str:
     r"""Return the text with unsafe characters replaced by their Python escapes, such as \x1b.
@@ -29,11 +31,17 @@ def escape(text: str) -> str:
 
 
 def error_message(error: BaseException) -> str:
-    """Return the message of an error, escaped. If its `__str__` fails, return a note about that."""
+    """Return the message of an error, escaped and cut after MESSAGE_CHARACTERS.
+
+    If its `__str__` fails, return a note about that.
+    """
     try:
-        return escape(str(error))
-    except (Exception, SystemExit) as failure:
+        text = str(error)
+    except BaseException as failure:
         return f"(its message cannot be read: __str__ raises {type(failure).__name__})"
+    if len(text) > MESSAGE_CHARACTERS:
+        text = f"{text[:MESSAGE_CHARACTERS]} ... ({len(text):,} characters in all)"
+    return escape(text)
 
 
 class EscapedStream:

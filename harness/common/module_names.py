@@ -2,27 +2,35 @@
 
 Configurations, keys and records write `experiments.<paper>.<module>`. Python imports the same
 module as `harness.experiments.<paper>.<module>`. The functions here translate between the two.
+`calharness` is another name of the package `harness`.
 
 >>> module_name("experiments.berta2026.authors"), module_name("experiments.of_mine")
 ('harness.experiments.berta2026.authors', 'experiments.of_mine')
+>>> module_name("calharness.estimators.Binned")
+'harness.estimators.Binned'
 >>> written_name("harness.experiments.berta2026.authors"), written_name("harness.math.notions")
 ('experiments.berta2026.authors', 'harness.math.notions')
 """
 
 from __future__ import annotations
 
+import csv
+import functools
 import importlib.util
 from pathlib import Path
 
-from harness.common.paths import EXPERIMENTS
+from harness.common.paths import EXPERIMENTS, MOVED
 
 
 def module_name(name: str) -> str:
     """Return the importable name of a module that a configuration names.
 
-    `experiments.<paper>...` becomes `harness.experiments.<paper>...`. Other names stay as they are.
+    `experiments.<paper>...` becomes `harness.experiments.<paper>...`, and `calharness...` becomes
+    `harness...`. Other names stay as they are.
     """
-    package, _, rest = name.partition(".")
+    package, dot, rest = name.partition(".")
+    if package == "calharness":
+        return f"harness{dot}{rest}"
     paper = rest.partition(".")[0]
     is_ours = package == "experiments" and paper and (EXPERIMENTS / paper).is_dir()
     return f"harness.{name}" if is_ours else name
@@ -31,6 +39,29 @@ def module_name(name: str) -> str:
 def written_name(module: str) -> str:
     """Return the name by which configurations and keys call an imported module."""
     return module.removeprefix("harness.") if module.startswith("harness.experiments.") else module
+
+
+@functools.cache
+def moved_classes(path: Path = MOVED) -> dict[str, str]:
+    """Return {former dotted path: current one} of classes that were moved, from data/moved.csv.
+
+    A moved class keeps its name, also in keys.
+    """
+    with path.open(newline="") as file:
+        return {row["before"]: row["now"] for row in csv.DictReader(file)}
+
+
+def current_path(path: str) -> str:
+    """Return the dotted path at which an object is found, also for the former path of a class."""
+    return moved_classes().get(module_name(path), path)
+
+
+def former_path(path: str) -> str:
+    """Return the first former path of a moved class in data/moved.csv, or `path` itself.
+
+    Digests of configurations use it, so that they do not change if a class moves.
+    """
+    return next((before for before, now in moved_classes().items() if now == path), path)
 
 
 def item_module(paper: str, item: str) -> str:

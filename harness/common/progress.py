@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 import sys
 import time
-
-from rich.console import Console
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as Bars
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from harness.common.escaping import unescaped
 
-# Seconds until the worker processes have started. The same number is the weight of the expected
-# pace, in seconds of observation, in `Progress.left`.
-START_SECONDS = 2.0
-SHORTEST_ANNOUNCED = 3.0  # expected seconds below which the run is not announced
-SECONDS_BETWEEN_BARS = 0.2
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+SECONDS_BETWEEN_BARS = 0.5
 SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -33,12 +30,9 @@ class Progress:
         Show nothing.
     unit : str
         Plural noun for the units, such as "cells".
-    expected : float, optional
-        Wall-clock seconds that all units together should take. Observed times correct it.
-    known : bool
-        True if `expected` was computed from earlier records. Then it is shown at the start.
-    after : float
-        Expected seconds of the work that follows the units. The remaining time includes them.
+    left : callable, optional
+        Function that returns the remaining time in words ("2 to 5 min left"). By default, none is
+        shown.
     """
 
     def __init__(
@@ -46,19 +40,13 @@ class Progress:
         total: int,
         quiet: bool = False,
         unit: str = "cells",
-        expected: float | None = None,
-        known: bool = False,
-        after: float = 0.0,
+        left: Callable[[], str] | None = None,
     ):
-        self.total, self.done, self.quiet, self.unit = total, 0, quiet, unit
-        self.expected, self.weight, self.after = expected, 0.0, after
+        self.total, self.done, self.quiet, self.unit, self.left = total, 0, quiet, unit, left
         self.start = self.last = time.monotonic()
         self.bar = _bar(total) if sys.stderr.isatty() and not quiet else None
-        if known and total and not quiet and (expected or 0.0) > SHORTEST_ANNOUNCED:
-            seconds = clock((expected or 0.0) + after)
-            _print_line(f"{total:,} {unit} to compute; earlier records suggest about {seconds}")
 
-    def add(self, cells: int, failed: int, seconds: float | None = None) -> None:
+    def add(self, cells: int, failed: int) -> None:
         """Count units as done, and update the display if the last update is old enough.
 
         Parameters
@@ -67,39 +55,25 @@ class Progress:
             Number of units that have just been finished.
         failed : int
             Number of units that have failed since the start.
-        seconds : float, optional
-            Part of `expected` that was reserved for the units just finished.
         """
         self.done += cells
-        self.weight += seconds or 0.0
         now = time.monotonic()
         pause = SECONDS_BETWEEN_BARS if self.bar else SECONDS_BETWEEN_LINES
         if self.quiet or now - self.last < pause:
             return
         self.last = now
         elapsed = now - self.start
-        text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed, "
-        text += f"about {clock(self.left(elapsed) + self.after)} left"
+        text = f"{self.done:,} of {self.total:,} {self.unit}, {clock(elapsed)} elapsed"
+        text += f", {self.left()}" if self.left and self.done < self.total else ""
         text += f", {failed} failed" if failed else ""
         if self.bar is None:
-            _print_line(text)
+            print(text, file=unescaped(sys.stderr), flush=True)
             return
         self.bar.start()
         # An interruption may end this process at any time, so the cursor must stay visible.
         self.bar.console.show_cursor(True)
         task = self.bar.task_ids[0]
         self.bar.update(task, completed=self.done, description=text, refresh=True)
-
-    def left(self, elapsed: float) -> float:
-        """Return an estimate of the remaining seconds, `elapsed` seconds after the start.
-
-        It is the expected time of the remaining units times the pace so far. The pace is observed
-        seconds divided by expected seconds, shrunk towards 1 while few seconds have passed.
-        """
-        if not self.expected:
-            return elapsed * (self.total - self.done) / max(self.done, 1)
-        pace = (elapsed + START_SECONDS) / (self.weight + START_SECONDS)
-        return max(self.expected - self.weight, 0.0) * pace
 
     def close(self) -> None:
         """Remove the bar from the terminal. The next `add` shows it again at once."""
@@ -111,8 +85,13 @@ class Progress:
 def _bar(total: int) -> Bars:
     """Return a progress bar of the library rich that refreshes without a thread of its own.
 
-    A thread would be unsafe, because this process forks while the bar is shown.
+    A thread would be unsafe, because this process forks while the bar is shown. rich is imported
+    here, because the library can be used without it.
     """
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bars
+
     bar = Bars(
         BarColumn(bar_width=20),
         TextColumn("{task.description}", markup=False),
@@ -124,10 +103,6 @@ def _bar(total: int) -> Bars:
     )
     bar.add_task("", total=total)
     return bar
-
-
-def _print_line(text: str) -> None:
-    print(text, file=unescaped(sys.stderr), flush=True)
 
 
 def clock(seconds: float) -> str:
@@ -144,3 +119,16 @@ def clock(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60} min {seconds % 60} s"
     return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+
+
+def rough_clock(seconds: float) -> str:
+    """Return a duration with two digits and one unit, for estimates.
+
+    >>> [rough_clock(seconds) for seconds in (0.0, 7.43, 95.0, 130.0, 7300.0, 400000.0)]
+    ['0 s', '7 s', '95 s', '2 min', '2 h', '4.6 days']
+    """
+    units = (("s", 1.0, 100.0), ("min", 60.0, 6000.0), ("h", 3600.0, 172800.0))
+    unit, size, _ = next((u for u in units if seconds < u[2]), ("days", 86400.0, math.inf))
+    number = seconds / size
+    is_fraction = unit in ("h", "days") and number < 9.95
+    return f"{f'{number:.1f}'.removesuffix('.0') if is_fraction else round(number)} {unit}"

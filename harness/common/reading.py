@@ -11,6 +11,7 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
+from harness.common import memory
 from harness.errors import BadInputError
 
 SPECIAL = {
@@ -57,3 +58,17 @@ def read_text(path: str | Path) -> str:
     """Return the content of a regular file in UTF-8 (see `open_file`)."""
     refuse_special(path)
     return Path(path).read_text(encoding="utf-8")
+
+
+def refuse_large(path: str | Path, size: int) -> None:
+    """Raise BadInputError if a table does not fit into memory.
+
+    `size` is its number of bytes in memory, by the header of the file. The limit is 80 % of the
+    machine's memory, as for `max_memory`.
+    """
+    limit = memory.default_limit()
+    if size > limit:
+        raise BadInputError(
+            f"{path} holds a table of {size:,} bytes, but only {limit:,} fit into memory; leave "
+            "out columns or rows, or use a machine with more memory."
+        )

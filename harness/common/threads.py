@@ -1,4 +1,7 @@
-"""Limit numerical libraries to one thread, because cells already run in parallel processes."""
+"""Limit numerical libraries to one thread, because cells already run in parallel processes.
+
+Fault that needs this: BLAS starts one thread per processor in each of several workers.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,6 @@ def one_thread() -> Iterator[None]:
             yield
     finally:
         for name, value in before.items():
-            del os.environ[name]
+            os.environ.pop(name, None)  # an estimator may have removed it
             if value is not None:
                 os.environ[name] = value

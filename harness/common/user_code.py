@@ -40,6 +40,7 @@ _NOT_LOCAL = tuple(
         sysconfig.get_paths()["stdlib"],
         sysconfig.get_paths()["platstdlib"],
         PACKAGE,
+        PACKAGE.parent / "calharness",  # another name of the package
         EXPERIMENTS,
     )
 )

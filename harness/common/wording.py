@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 import unicodedata
@@ -211,6 +212,24 @@ def format_factor(value: float) -> str:
     return f"{rounded:.1f}" if rounded < 100 else f"{rounded:,.0f}"
 
 
+def format_ratio(value: float) -> str:
+    """Format a ratio like `format_factor`, with more digits if it would be rounded to 1.
+
+    A reader can thus see on which side of 1 it is.
+
+    Examples
+    --------
+    >>> [format_ratio(value) for value in (1.484, 1.0, 1.0031, 0.9996, float("nan"))]
+    ['1.48', '1.00', '1.003', '0.9996', '–']
+    """
+    text = format_factor(value)
+    decimals = 3
+    while text in ("1.00", f"{1.0:.{decimals - 1}f}") and value != 1.0 and decimals <= 12:
+        text = f"{value:.{decimals}f}"
+        decimals += 1
+    return text
+
+
 def format_interval(value: float, low: float, high: float) -> str:
     """Format a ratio with its interval, as "value [low, high]".
 
@@ -240,18 +259,21 @@ def format_rank(value: float, low: float, high: float) -> str:
 
 
 def format_ends(low: float | None, high: float | None) -> str:
-    """Format the ends of an interval. An unknown end is left out; without both, return ''.
+    """Format the ends of an interval. An unknown or infinite end is left out.
+
+    Without both ends, return ''.
 
     Examples
     --------
     >>> format_ends(0.029, 0.059), format_ends(0.004, None), format_ends(None, 0.12)
     ('0.029 to 0.059', 'at least 0.004', 'at most 0.12')
     """
-    if is_known(low) and is_known(high):
+    low, high = (end if is_known(end) and math.isfinite(end) else None for end in (low, high))
+    if low is not None and high is not None:
         return f"{format_number(low)} to {format_number(high)}"
-    if is_known(low):
+    if low is not None:
         return f"at least {format_number(low)}"
-    return f"at most {format_number(high)}" if is_known(high) else ""
+    return f"at most {format_number(high)}" if high is not None else ""
 
 
 def format_p_value(value: float | None) -> str:
@@ -352,3 +374,12 @@ def shorten_middle(text: object, most: int = 24) -> str:
     if len(whole) <= most:
         return whole
     return f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
+
+
+def escape_markdown(text: str) -> str:
+    r"""Return a text without markup in Markdown and HTML. A formula's $ is no markup either.
+
+    >>> escape_markdown("a_b|<i> $1")
+    'a\\_b\\|&lt;i&gt; \\$1'
+    """
+    return re.sub(r"([\\`*_\[\]|~#$])", r"\\\1", html.escape(text, quote=False))

@@ -1,7 +1,7 @@
 """Describe ids and classes for lists, pages, completion of the shell, and messages.
 
 An id names a problem, an estimator, an experiment or a calibrator. The first three are groups of
-configurations in conf/; the fourth is a package of classes.
+configurations in conf/; the fourth are classes of harness.calibrators.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import inspect
 import re
 from typing import Any
 
-from harness.common.module_names import module_name
+from harness.common.module_names import current_path, module_name
 from harness.common.paths import CONF, EXPERIMENTS, PACKAGE
+from harness.configure import trust
 from harness.configure.options import GROUPS, ids, option, read
+from harness.errors import BadInputError, guess
 
 
 @functools.cache
@@ -55,26 +57,70 @@ def papers() -> list[str]:
 
 
 @functools.cache
-def calibrators() -> list[str]:
-    """Return the class names of harness.calibrators.
+def calibrators() -> dict[str, str]:
+    """Return {class name: dotted path} of the calibrators of the harness.
 
-    They are read from the source text, because importing the package takes too long for a list.
+    These are the public names of harness.calibrators, and the other classes of the package that a
+    YAML file of conf/ uses. The public names are read from the source text, because importing the
+    package takes too long for a list.
     """
     source = (PACKAGE / "calibrators" / "__init__.py").read_text()
-    for statement in ast.parse(source).body:
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__":
-            return sorted(ast.literal_eval(statement.value))
-    raise AssertionError("harness.calibrators has no __all__")
+    (public,) = (
+        ast.literal_eval(statement.value)
+        for statement in ast.parse(source).body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "__all__"
+    )
+    paths = {name: f"harness.calibrators.{name}" for name in public}
+    parts = (config(group, name) for group in ("problem", "estimator") for name in ids(group))
+    for _, path in trust.targets(list(parts), ""):
+        if path.startswith("harness.calibrators."):
+            paths.setdefault(path.rpartition(".")[2], path)
+    return dict(sorted(paths.items()))
+
+
+def calibrator(name: str) -> dict[str, Any]:
+    """Return the configuration of a calibrator: of `isotonic`, or of its class `Isotonic`.
+
+    The first kind of id is the end of the id of an estimator, such as `variational_isotonic`.
+
+    Raises
+    ------
+    BadInputError
+        If there is no such calibrator.
+    """
+    short = {
+        text.removeprefix("variational_"): text
+        for text in ids("estimator")
+        if text.startswith("variational_") and "insample" not in text
+    }
+    if name in short:
+        chosen: dict[str, Any] = config("estimator", short[name])["calibrator"]
+        return chosen
+    if name in calibrators():
+        return {"_target_": calibrators()[name]}
+    known = [*short, *calibrators()]
+    raise BadInputError(
+        f"there is no calibrator {name!r}{guess(name, known)}; `calharness list calibrators` shows "
+        "all."
+    )
 
 
 def all_ids(group: str) -> list[str]:
     """Return all ids of a group: problem, estimator, experiment or calibrator."""
-    return calibrators() if group == "calibrator" else ids(group)
+    return list(calibrators()) if group == "calibrator" else ids(group)
+
+
+def any_id(incomplete: str = "") -> list[str]:
+    """Return the ids of problems, estimators, experiments and calibrators.
+
+    The shell completes an incomplete word, which is not used here.
+    """
+    return [name for group in (*GROUPS, "calibrator") for name in all_ids(group)]
 
 
 def _definition(target: str) -> Any:
     """Import the class or function at a dotted path in conf/."""
-    module, _, name = target.rpartition(".")
+    module, _, name = current_path(target).rpartition(".")
     return getattr(importlib.import_module(module_name(module)), name)
 
 
@@ -138,7 +184,7 @@ def describe(group: str, name: str) -> str:
     first one in the docstring of the class.
     """
     if group == "calibrator":
-        return first_sentence(docstring(f"harness.calibrators.{name}"))
+        return first_sentence(docstring(calibrators()[name]))
     node, about = config(group, name), first_sentence(option(group, name).about)
     if group == "experiment":
         return about or str(node.get("title") or "")
@@ -164,3 +210,8 @@ def counts(group: str) -> tuple[int, int]:
     """Return (number of ids of a group that are no variants, number of variants)."""
     variants = [variant(name) != "" for name in all_ids(group)]
     return variants.count(False), variants.count(True)
+
+
+def experiment_of_paper(incomplete: str = "") -> list[str]:
+    """Return the ids of the experiments that belong to papers."""
+    return [name for name in ids("experiment") if option("experiment", name).config.get("paper")]

@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import functools
+import itertools
 import os
 import re
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from harness.common import buckets
+from harness.common.module_names import current_path
 from harness.common.paths import CHECKOUT, CONF
 from harness.common.reading import refuse_special
-from harness.configure import catalogue, hydra_source, messages, record_sources, trust
+from harness.configure import catalogue, hydra_source, messages, record_sources, sweeps, trust
 from harness.configure.catalogue import setting_names
 from harness.configure.options import GROUPS, find_config_dir, ids
-from harness.configure.settings import Settings
+from harness.configure.settings import OPERATIONAL, Settings
+from harness.configure.yaml_files import check_yaml, yaml_mistake
 from harness.errors import BadInputError
+
+# Texts that pages print. References in them, such as ${oc.env:HOME}, stay as they are written.
+PRINTED = ("name", "title", "labels", "reasons", "figure.caption")
 
 
 def compose(overrides: list[str]) -> Settings:
@@ -51,8 +62,25 @@ def check_composed(composed: dict[str, Any], overrides: list[str]) -> Settings:
     for group in ("problem", "estimator"):
         _check_nodes(group, composed.get(group) or {})
     settings = Settings.from_dict(trust.add_trusted(composed, overrides))
+    names = {text.partition("=")[0] for text in overrides}
+    is_as_configured = settings.experiment is not None and names <= set(OPERATIONAL)
+    settings = replace(settings, is_as_configured=is_as_configured)
+    for group in ("problem", "estimator"):
+        for _, path in trust.targets(composed.get(group), group):
+            _note_move(path, current_path(path))
     record_sources.check(settings)
     return settings
+
+
+@functools.cache
+def _note_move(former: str, current: str) -> None:
+    """Say once per process that a configuration names a class by its former path."""
+    if former != current:
+        print(
+            f"{former} has moved; write {current}, as the former path works only until version "
+            "0.5.",
+            file=sys.stderr,
+        )
 
 
 def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> dict[str, Any]:
@@ -62,7 +90,7 @@ def compose_unchecked(overrides: list[str], typed: list[str] | None = None) -> d
     `typed` are all words of the command line. By default, they are the overrides.
     """
     hydra_source.register()
-    _refuse_special_files(overrides)
+    _check_files(overrides)
     with (
         hydra_mistakes(overrides),
         _suspend_hydra_job(),
@@ -96,16 +124,21 @@ def check_hydra_choices(overrides: list[str], typed: list[str]) -> None:
         compose_unchecked([*overrides, *choices], typed)
 
 
-def _refuse_special_files(overrides: list[str]) -> None:
-    """Raise BadInputError if a user's folder of configuration contains a device or a pipe.
+def _check_files(overrides: list[str]) -> None:
+    """Raise BadInputError if Hydra cannot read the user's folder, or the experiment of the run.
 
-    Hydra would read such a file without end, or wait for ever.
+    A device or a pipe would make Hydra wait for ever, and so would a YAML file that becomes huge.
     """
+    for name in re.findall(r"^experiment=([\w-]+)$", "\n".join(overrides), flags=re.M):
+        if (file := CONF / "experiment" / f"{name}.yaml").is_file():
+            check_yaml(file)
     for text in [*overrides, *search_path(overrides)]:
         if text.startswith("hydra.searchpath="):
             for folder in re.findall(r"file://([^'\",\]]+)", text):
                 for file in sorted(Path(folder).rglob("*.yaml")):
                     refuse_special(file)
+                    if file.relative_to(folder).parts[0] in GROUPS:
+                        check_yaml(file)
 
 
 @contextlib.contextmanager
@@ -128,7 +161,18 @@ def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
     `experiment` is the id that the command line chose; it becomes an entry of the result.
     """
     settings = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
+    texts: dict[str, Any] = {}
+    for path in PRINTED:
+        parent, _, name = path.rpartition(".")
+        node = settings[parent] if parent else settings
+        if OmegaConf.is_dict(node) and name in node:
+            text: Any = OmegaConf.to_container(OmegaConf.masked_copy(node, [name]))
+            texts[path] = text[name]
+            node[name] = None
     chosen: Any = OmegaConf.to_container(settings, resolve=True)
+    for path in texts:
+        parent, _, name = path.rpartition(".")
+        (chosen[parent] if parent else chosen)[name] = texts[path]
     # Hydra leaves out a group in which nothing is selected.
     config = {"problem": {}, "estimator": {}, **chosen, "experiment": experiment}
     uses_others = not config["problem"] and (config.get("records_of") or config.get("records_from"))
@@ -140,10 +184,21 @@ def plain(composed: Any, experiment: str | None) -> dict[str, Any]:
 def free_paths(overrides: list[str]) -> list[str]:
     """Return the overrides, with `++` before each override that adds a key to the configuration.
 
-    Hydra demands `++` for such keys. They begin with sweep, reasons or labels.
+    Hydra demands `++` for such keys. They begin with sweep, reasons or labels. Hydra also allows
+    ranges only with -m, so `sweep.PATH=range(5,20,5)` becomes the list of its values.
     """
     pattern = r"(sweep|reasons|labels\.(problem|estimator))\.[^=]+="
-    return [f"++{text}" if re.match(pattern, text) else text for text in overrides]
+    return [f"++{_list_range(t)}" if re.match(pattern, t) else t for t in overrides]
+
+
+def _list_range(text: str) -> str:
+    """Return an override with the list of values in place of a range."""
+    path, _, value = text.partition("=")
+    if not (path.startswith("sweep.") and value.strip().startswith("range(")):
+        return text
+    with hydra_mistakes([text]):
+        values = OverridesParser.create().parse_override(text).sweep_string_iterator()
+        return f"{path}=[{','.join(itertools.islice(values, sweeps.LARGEST_SWEEP + 1))}]"
 
 
 @contextlib.contextmanager
@@ -153,6 +208,8 @@ def hydra_mistakes(overrides: list[str]) -> Iterator[None]:
         yield
     except BadInputError:
         raise
+    except yaml.YAMLError as error:
+        raise yaml_mistake(error, "") from None
     except Exception as error:
         is_hydras = type(error).__module__.startswith("hydra")
         # Hydra raises ValueError on group=null

@@ -9,6 +9,7 @@ from harness.configure import rules
 from harness.configure.rules import Rule, option, or_null
 
 FORMATS = ("png", "svg", "pdf", "eps", "ps", "jpg", "tif", "webp")
+QUANTITIES = ("rmse", "bias", "sd")  # errors of estimates that a figure can show in their place
 
 
 def _is_size(value: Any) -> bool:
@@ -50,6 +51,8 @@ class Figure:
             )
         )
     )
+    y: str | None = option(or_null(rules.choice(*QUANTITIES)))
+    yscale: str | None = option(or_null(rules.choice("linear", "log")))
     dpi: float | None = option(or_null(rules.number(30, 1200, "200 is usual")))
     font: float | None = option(or_null(rules.number(4, 30, "null is 8 points")))
 

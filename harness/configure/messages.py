@@ -20,6 +20,8 @@ def unknown_flag(flag: str, next_word: str = "") -> str:
     `next_word` follows it on the command line, and may be meant as its value.
     """
     name, _, value = flag.lstrip("-").partition("=")
+    if name in ("dry-run", "dry_run", "n"):
+        return f"there is no flag {flag!r}; `calharness plan ...` shows what a run would compute."
     close = difflib.get_close_matches(name, setting_names(), n=1)
     if not close:
         return (
@@ -62,6 +64,11 @@ def unknown_id(group: str, name: str, config_dir: str | None = None) -> str:
 
 def unknown_option(name: str) -> str:
     """Return the message about an option that conf/config.yaml does not have."""
+    if name in catalogue.parameters("problem", "predictions"):
+        return (
+            f"there is no option {name!r} in a run; for a file of predictions, give "
+            f"problem.predictions.{name}=VALUE."
+        )
     close = guess(name, setting_names())
     return f"there is no option {name!r}{close}; options are {', '.join(setting_names())}."
 

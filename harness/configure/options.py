@@ -50,6 +50,7 @@ import yaml
 
 from harness.common.paths import CONF, PACKS
 from harness.common.reading import read_text
+from harness.configure.yaml_files import check_yaml
 from harness.errors import BadInputError
 
 GROUPS = ("problem", "estimator", "experiment")
@@ -80,7 +81,8 @@ _Loader.add_implicit_resolver(
 
 
 def read(path: Path) -> Any:
-    """Return the content of a YAML file."""
+    """Return the content of a YAML file. BadInputError with line and column if it has a mistake."""
+    check_yaml(path)
     return yaml.load(read_text(path), _Loader)
 
 

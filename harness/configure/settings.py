@@ -6,7 +6,7 @@ conf/config.yaml has the same names, with their defaults and explanations.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.configure import rules
@@ -26,7 +26,7 @@ GROUP_DEFAULTS: dict[str, Any] = {"problem": {}, "estimator": {}, "experiment": 
 NO_TEXTS: dict[str, Any] = {"problem": {}, "estimator": {}}
 # Keys of nested settings that `to_dict` leaves out if they are null. They are newer than the stored
 # identities of variations, which must not change.
-OMITTED_WHEN_NULL = ("sets", "development")
+OMITTED_WHEN_NULL = ("sets", "development", "y", "yscale")
 
 
 def _are_sizes(value: Any) -> bool:
@@ -142,6 +142,9 @@ class Settings:
     # those among them whose samples are only a part of the rows.
     files: list[tuple[str, int]] | tuple[()] = ()
     subsets: list[tuple[str, int]] | tuple[()] = ()
+    # Not an option either. True if the command line chose an experiment and changed nothing in it,
+    # apart from options with the role OPERATION. False if that is not known.
+    is_as_configured: bool = field(default=False, compare=False)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
@@ -187,6 +190,11 @@ class Settings:
                     f"{name} is {value!r}, a folder that the harness uses itself; give another "
                     "name."
                 )
+        if self.ranking and self.figure.y:
+            raise BadInputError(
+                f"figure.y is {self.figure.y}, but the figure of a run that ranks models shows "
+                "ranks; leave out figure.y."
+            )
         if self.item and not self.paper:
             raise BadInputError(
                 f"item is {self.item!r}, but paper is not set; give paper=PAPER, or leave item out."
@@ -206,9 +214,15 @@ class Settings:
                 }
         return values
 
+    @property
+    def run_name(self) -> str:
+        """Name of the run; `adhoc` if it has none."""
+        return self.name or "adhoc"
+
     def chosen(self, group: str) -> dict[str, Any]:
         """Return {id: configuration} of the problems or, with group "estimator", the estimators."""
         return self.problem if group == "problem" else self.estimator
 
 
 OPTIONS = rules.option_names(Settings, *Role)
+OPERATIONAL = rules.option_names(Settings, Role.OPERATION)

@@ -3,6 +3,9 @@
 `sweep.<path>=[values]` or Hydra's flag -m asks for a sweep. A path is a key of the configuration,
 such as `estimator.binned15.bins`, `problem.beta_overconfident.a`, `seed` or `bootstrap`.
 
+`sweep.zip.<path>=[values]` takes the values of several paths together: the first values make the
+first point, the second values the second.
+
 A point of the sweep is one combination: one value for each path. The settings of a point are those
 of the run, with these values put in. The value of a parameter changes only the cells of its
 estimator or problem. The value of a path such as `seed` changes all cells.
@@ -18,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from harness.common.columns import SUMMARY_COLUMNS
+from harness.common.columns import RESERVED
 from harness.configure import trust
 from harness.configure.rules import Role, is_number, option_names
 from harness.configure.settings import OPTIONS, Settings
@@ -28,6 +31,7 @@ GRID = ("n", "notion", "reps")  # options that take several values without a swe
 SWEPT = [name for name in option_names(Settings, Role.CELLS) if name not in GRID]
 COMPONENTS = ("problem", "estimator")
 FIXED = ("hydra", *(name for name in OPTIONS if name not in (*SWEPT, *GRID, *COMPONENTS)))
+TOGETHER = "zip."  # first part of paths whose values are taken together
 LARGEST_SWEEP = 10_000  # largest number of points
 
 
@@ -51,23 +55,43 @@ def points(settings: Settings) -> list[tuple[dict[str, Any], Settings]]:
 
     From one point to the next, the value of the last path varies fastest.
     """
-    paths = flatten(settings.sweep)
+    written = flatten(settings.sweep)
+    paths = {path.removeprefix(TOGETHER): values for path, values in written.items()}
+    paired = [path.removeprefix(TOGETHER) for path in written if path.startswith(TOGETHER)]
     for path, values in paths.items():
-        _check(path, values, settings)
+        _check(path, values, settings, path in paired)
         folder, _, name = path.rpartition(".")
         trust.check_code(trust.targets({name: values}, f"sweep.{folder}"), settings.trust)
-    size = math.prod(map(len, paths.values()))
+    lengths = {path: len(paths[path]) for path in paired}
+    if len(paths) < len(written) or len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{path} has {length}" for path, length in lengths.items())
+        raise BadInputError(
+            f"the values of sweep.{TOGETHER}PATH are taken together ({listed}); give each path "
+            "once, and lists of the same length."
+        )
+    pairs = list(zip(*(paths[path] for path in paired)))
+    if len({json.dumps(pair, default=str) for pair in pairs}) < len(pairs):
+        raise BadInputError(
+            f"sweep.{TOGETHER}PATH contains the same values twice; give each pair once."
+        )
+    axes = [[{path: value} for value in paths[path]] for path in paths if path not in paired]
+    if paired:
+        axes.insert(0, [dict(zip(paired, row)) for row in pairs])
+    size = math.prod(map(len, axes))
     if size > LARGEST_SWEEP:
         raise BadInputError(
             f"the sweep has {size:,} combinations of values; give fewer values, for at most "
             f"{LARGEST_SWEEP:,} combinations."
         )
     base = replace(settings, sweep={})
-    products = [dict(zip(paths, values)) for values in itertools.product(*paths.values())]
+    products = [
+        {path: value for part in parts for path, value in part.items()}
+        for parts in itertools.product(*axes)
+    ]
     return [(values, _put_values(base, values)) for values in products]
 
 
-def _check(path: str, values: list[Any], settings: Settings) -> None:
+def _check(path: str, values: list[Any], settings: Settings, is_paired: bool) -> None:
     """Raise BadInputError if the run cannot be swept over these values of a path."""
     head, *rest = path.split(".")
     if settings.ranking:
@@ -104,6 +128,8 @@ def _check(path: str, values: list[Any], settings: Settings) -> None:
         )
     if not values:
         raise BadInputError(f"sweep.{path} is an empty list; give at least one value.")
+    if is_paired:
+        return  # only the pairs must differ
     seen: set[str] = set()
     for value in values:
         # 5 and 5.0 would be the same point, and labels of different points must differ.
@@ -136,24 +162,25 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
     """Return {path: short name}, where a short name is the end of a path and unique.
 
     'estimator.binned15.bins' becomes 'bins' if no other path ends in '.bins', and 'binned15.bins'
-    otherwise. Short names become columns of the table of `harness.evaluate`, so they never equal
-    the name of another column of that table.
+    otherwise. Short names become columns of tables. A name that a column of records or summaries
+    has gets its group in front: 'estimator.certified.level' becomes 'estimator.level'.
     """
     paths = list(dict.fromkeys(paths))
     named = {}
     for path in paths:
         parts = path.split(".")
-        others = [f".{other}" for other in paths if other != path]
-        ends = [".".join(parts[-size:]) for size in range(1, len(parts) + 1)]
-        named[path] = next(
-            (
-                end
-                for end in ends
-                if end not in SUMMARY_COLUMNS
-                and not any(other.endswith(f".{end}") for other in others)
-            ),
-            path,
+        others = [other.split(".") for other in paths if other != path]
+        ends = [parts[-size:] for size in range(1, len(parts) + 1)]
+        unique = (
+            end
+            for end in ends
+            if ".".join(end) not in RESERVED
+            and not any(other[-len(end) :] == end for other in others)
         )
+        named[path] = ".".join(next(unique, parts))
+        is_only = not any(other[0] == parts[0] and other[-1] == parts[-1] for other in others)
+        if parts[-1] in RESERVED and is_only and len(parts) > 2:
+            named[path] = f"{parts[0]}.{parts[-1]}"
     return named
 
 

@@ -20,12 +20,12 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from harness.common.module_names import item_module, module_name
+from harness.common.module_names import current_path, item_module, module_name
 from harness.errors import BadInputError
 
 OURS = (
     "harness.problems", "harness.estimators", "harness.calibrators", "harness.math",
-    "harness.peers", "harness.experiments",
+    "harness.experiments",
 )  # fmt: skip
 # Paths that the node `hydra` may name. The pattern matches whole paths, because a test of the first
 # word alone would allow logging.os.system.
@@ -111,10 +111,14 @@ def is_allowed(path: str, allowed: Iterable[str] = ()) -> bool:
 
     >>> is_allowed("harness.estimators.Binned"), is_allowed("harness.execute.processes.Child")
     (True, False)
+    >>> is_allowed("harness.peers.Netcal")  # the former path of a moved class
+    True
     >>> is_allowed("a.b.C", ["a"])
     True
     """
-    return module_name(path).startswith(tuple(f"{module}." for module in (*OURS, *allowed)))
+    return module_name(current_path(path)).startswith(
+        tuple(f"{module}." for module in (*OURS, *allowed))
+    )
 
 
 def _list_code(config: dict[str, Any]) -> Iterator[tuple[str, str]]:

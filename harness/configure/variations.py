@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.common.reading import read_text
 from harness.common.seeds import digest
@@ -19,16 +19,22 @@ from harness.configure import sweeps
 from harness.configure.compose import compose
 from harness.configure.figure import Labels
 from harness.configure.rules import Role, option_names
-from harness.configure.settings import Settings
-
-if TYPE_CHECKING:
-    import pandas as pd
+from harness.configure.settings import OPERATIONAL, Settings
 
 # {path of a setting: (value in the experiment's configuration, value in the variation)}
 Differences = dict[str, tuple[Any, Any]]
-OPERATIONAL = option_names(Settings, Role.OPERATION)
 # Settings that change the sample or the drawing, but not the quantity that a number estimates.
 SAME_QUANTITIES = ("n", "reps", "seed", *option_names(Settings, Role.DRAWING))
+
+
+def configured(settings: Settings) -> Settings | None:
+    """Return the settings of the experiment of a run, without changes, or None without one.
+
+    They are composed only if the command line has changed something.
+    """
+    if settings.is_as_configured:
+        return settings
+    return as_configured(settings.experiment, settings.trust, settings.config_dir)
 
 
 def as_configured(
@@ -111,19 +117,6 @@ def same_quantities(differs: Differences) -> bool:
 
 def _is_component(path: str) -> bool:
     return re.fullmatch(r"(problem|estimator)\.[^.]+", path) is not None
-
-
-def comparable(compared: pd.DataFrame, differs: Differences) -> pd.DataFrame:
-    """Return the rows in which a variation of an experiment can be compared with the paper.
-
-    `compared` is a table of `reproduction.compare`. Rows are dropped if the variation has computed
-    no number for them. If the variation changes n, rows whose label does not state n are dropped
-    too.
-    """
-    kept = compared["ours"].notna()
-    if "n" in differs:
-        kept &= (compared["row"] + ", " + compared["column"]).str.contains("n = ", regex=False)
-    return compared[kept].reset_index(drop=True)
 
 
 def labels(settings: Settings, differs: Differences) -> Labels:

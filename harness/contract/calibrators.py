@@ -23,7 +23,7 @@ from harness.contract.items import (
     without_global_draws,
 )
 from harness.errors import UndefinedError
-from harness.math.notions import ROW_SUM_TOLERANCE, one_hot
+from harness.math.notions import TOLERANCE, one_hot
 from harness.plan import requirements
 from harness.problems import Beta, Dirichlet
 from harness.problems.maps import LogitAffine, Power
@@ -131,12 +131,12 @@ def rows_sum_to_one(case: Case) -> str:
     }
     for name, p in fitted.items():
         sums = _predict(_fit(case, p), case.x.copy()).sum(axis=1)
-        if np.abs(sums - 1.0).max() > ROW_SUM_TOLERANCE:
+        if np.abs(sums - 1.0).max() > TOLERANCE:
             raise ContractBrokenError(
                 f"fitted to {name}, q has rows with sums from {sums.min():.6g} to "
                 f"{sums.max():.6g}; every row must sum to 1"
             )
-    return f"within {ROW_SUM_TOLERANCE:g}"
+    return f"within {TOLERANCE:g}"
 
 
 def _is_fitted(case: Case, p: np.ndarray, y: np.ndarray) -> bool:

@@ -8,7 +8,8 @@ method `fit` is a calibrator.
 
 The contract consists of items, such as "determinism". Each item is checked for every notion that
 the object declares, or for "binary" if it declares none. A calibrator is checked on scalars and on
-vectors. Seeds are fixed, so that a check always has the same result.
+vectors. Seeds are fixed, so that a check always has the same result, except for
+the times of the item "cost".
 
 An item is a function of a case, which is an object under one notion. It returns a sentence about
 the result, or raises an exception:
@@ -24,7 +25,7 @@ The object itself may raise UndefinedError on unusual data.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -35,11 +36,13 @@ from harness.calibrators.base import CalibratorSpec
 from harness.common import user_code
 from harness.common.escaping import error_message
 from harness.common.tables import text_table
+from harness.common.wording import format_count
 from harness.configure.options import ids
 from harness.contract import calibrators, estimators, problems
 from harness.contract.items import DECLARED, BiasedError, ContractBrokenError, restored_generators
 from harness.errors import BadInputError, UndefinedError, guess
 from harness.estimators.base import EstimatorSpec
+from harness.execute.processes import is_stop
 from harness.plan import requirements
 from harness.plan.components import build, load
 from harness.problems.base import ProblemSpec, list_members
@@ -141,6 +144,20 @@ def report(findings: list[Finding]) -> str:
     return text_table(rows, indent=0)
 
 
+def failure_lines(findings: Sequence[Finding]) -> list[str]:
+    """Return one line for each failed item of the contract test, and one for all raised errors."""
+    item = "failed item of the contract test"
+    lines = [f"{item}, {one.item}: {one.detail}" for one in findings if not one.raised]
+    raised = [one for one in findings if one.raised]
+    if raised:
+        names = ", ".join(one.item for one in raised)
+        count = format_count(len(raised), "item")
+        lines.append(
+            f"{count} of the contract test failed because of an error ({names}): {raised[0].detail}"
+        )
+    return lines
+
+
 def _load(target: str) -> Any:
     if "." in target:
         return build("target", target.rpartition(".")[2], {"_target_": target})
@@ -170,7 +187,9 @@ def _finding(item: str, rule: Callable[[Any], str], cases: list[Any]) -> Finding
             outcome, sentence = "biased", error_message(bias)
         except UndefinedError as reason:
             outcome, sentence = "not applicable", error_message(reason)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if is_stop(error):
+                raise
             outcome, sentence = "failed", user_code.error_text(error)
         notions[outcome][sentence].append(case.notion)
     outcome = next(outcome for outcome in OUTCOMES if notions[outcome])

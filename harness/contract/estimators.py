@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
 from harness.common.escaping import error_message
+from harness.common.wording import format_seconds
 from harness.contract.estimator_cases import (
     Case,
     Data,
@@ -81,7 +83,16 @@ def sample_order(case: Case) -> str:
     sentence = _unchanged(
         case, (case.p, case.y), (case.p[order], case.y[order]), "in another order"
     )
-    _unchanged(case, (tied, case.y), (tied[order], case.y[order]), "in another order, with ties,")
+    try:
+        _unchanged(
+            case, (tied, case.y), (tied[order], case.y[order]), "in another order, with ties,"
+        )
+    except ContractBrokenError as broken:
+        raise ContractBrokenError(
+            f"{broken}; sorting leaves equal p in the order of the samples, so add up the y of "
+            "equal p first: values, index = np.unique(p, return_inverse=True), "
+            "np.bincount(index, y)"
+        ) from None
     return sentence
 
 
@@ -290,6 +301,16 @@ def input_kept(case: Case) -> str:
     return "read-only arrays are accepted and unchanged"
 
 
+def cost(case: Case) -> str:
+    """Return the CPU and the wall time of one estimate, for this machine."""
+    cpu, wall = process_time(), perf_counter()
+    estimate(case)
+    cpu, wall = process_time() - cpu, perf_counter() - wall
+    return (
+        f"{format_seconds(cpu)} of CPU and {format_seconds(wall)} of wall time, n = {len(case.p)}"
+    )
+
+
 def declarations(case: Case) -> str:
     """Check that the declared properties are valid and complete, and return their names."""
     declared = requirements.estimator(case.estimator)
@@ -320,6 +341,7 @@ ITEMS = {
     "determinism": determinism,
     "near zero if calibrated": near_zero,
     "input not modified": input_kept,
+    "cost": cost,
     DECLARED: declarations,
     "docstring": lambda case: docstring_summary(
         case.estimator, "what is estimated, its bias, its cost and the source"

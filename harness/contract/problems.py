@@ -16,6 +16,7 @@ from harness.contract.items import (
     read_only,
     without_global_draws,
 )
+from harness.contract.simulated_truths import MOST_BINS, SIMULATED, simulate
 from harness.errors import BadInputError, UndefinedError
 from harness.math import estimands
 from harness.math.notions import NOTIONS, one_hot, reduce
@@ -23,6 +24,8 @@ from harness.plan import requirements
 from harness.problems.base import ProblemSpec, Truth, find_truth
 
 PREFIX_SAMPLES, SAMPLES, SAMPLES_OF_TRUTH = 60, 200, 40_000
+# Samples of a simulated error, and most numbers in their predictions.
+SIMULATED_SAMPLES, SIMULATED_NUMBERS = 400_000, 1_200_000
 CHANCE = 1e-6  # probability of a false alarm of the item "posterior", over all groups together
 ERRORS = 5.0  # number of standard errors by which a truth may differ from the mean over a sample
 GROUPS = 10  # number of groups of similar p
@@ -214,7 +217,8 @@ def truth(case: Case) -> str:
 
     For a distance d, the mean is that of d(p, C) with the reduced predictions p. The posterior must
     then determine C = E[Y given the reduced p]. For an expected score, the mean is that of the
-    score of p and the outcome.
+    score of p and the outcome. Without a posterior, l1 and l2_squared of scores are simulated
+    (`harness.contract.simulated_truths`).
     """
     known: dict[str, Truth] = {}
     for name in estimands.names(case.notion):
@@ -248,14 +252,54 @@ def truth(case: Case) -> str:
                 f"{len(p):,} samples give {least}{value:.6g} ± {error:.2g}"
             )
         compared.append(name)
+    rest = {name: known[name] for name in SIMULATED if name in known and name not in compared}
+    simulated = _compare_simulated(case, rest) if rest and case.notion != "canonical" else ""
     if not compared:
+        if simulated:
+            return simulated
         raise UndefinedError(
             f"the truths of {', '.join(known)} cannot be checked, because the problem knows no "
             "posterior that determines them"
         )
     return (
         f"{len(compared)} of {len(known)} truths agree with {len(p):,} samples: "
-        f"{', '.join(compared[:3])} ..."
+        f"{', '.join(compared[:3])} ...{simulated and '; ' + simulated}"
+    )
+
+
+def _compare_simulated(case: Case, known: dict[str, Truth]) -> str:
+    """Check truths of scores against a simulation; return which truths would be refused.
+
+    The result is "" if the samples are too few for a simulation.
+    """
+    classes = max(2, ProblemSpec.of(case.problem).classes)
+    n = _size(case, min(SIMULATED_SAMPLES, SIMULATED_NUMBERS // classes))
+    f, outcome = reduce(*_draw(case, n, seed=1), case.notion)
+    columns = [(f, outcome)] if f.ndim == 1 else list(zip(f.T, outcome.T))
+    each = [simulate(x, hit) for x, hit in columns]
+    found = [one for one in each if one is not None]
+    if len(found) < len(each):
+        return ""
+    sentences = []
+    for name, stated in known.items():
+        # Columns share their rows, so that the error of their mean is at most the mean error.
+        value, error, shortfall = np.mean([one[name] for one in found], axis=0)
+        allowed = ERRORS * math.hypot(error, stated.error) + ROUNDING
+        low, high = value - allowed, value + allowed + shortfall
+        if not low <= stated.value <= high:
+            remedy = (
+                f"; if the gap varies within 1/{MOST_BINS} of the samples, give the problem a "
+                "posterior"
+            )
+            raise ContractBrokenError(
+                f"truth({name!r}, {case.notion!r}) is {stated.value:.6g} ± {stated.error:.2g}; a "
+                f"simulation of {len(f):,} samples in bins gives {low:.4g} to {high:.4g}"
+                f"{remedy if stated.value > high else ''}"
+            )
+        sentences.append(f"{name} {max(low, 0.0):.4g} to {high:.4g}")
+    return (
+        f"a simulation of {len(f):,} samples in bins would refuse truths outside "
+        f"{', '.join(sentences)}"
     )
 
 

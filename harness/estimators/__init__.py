@@ -8,7 +8,7 @@ labels y in {0, 1}. For the class-wise notion it is called once per class, and t
 over the classes. For the canonical notion, p is (n, k) with labels y from 0 to k - 1.
 """
 
-from harness.estimators.accuracy import Accuracy, SaturatedShare
+from harness.estimators.accuracy import Accuracy
 from harness.estimators.anchors import Brier, LogLossScore, Oracle
 from harness.estimators.auroc import Auroc
 from harness.estimators.base import Estimate
@@ -38,21 +38,15 @@ from harness.estimators.gap_posterior import BestPlain
 from harness.estimators.interval_ce import IntervalCE
 from harness.estimators.kde_top_label import KDETopLabel
 from harness.estimators.kernel_errors import MMCE, SKCE, UCME
-from harness.estimators.kernel_limit import KernelLimit, TruthOfVector
 from harness.estimators.kernel_ridge import KernelRidge
 from harness.estimators.laplace_kernel import LaplaceKCE
 from harness.estimators.loess_errors import LoessErrors
 from harness.estimators.logit_smoothing import LogitSmoothed
-from harness.estimators.mean_shift import MeanShift
-from harness.estimators.neighbours import NeighbourSharpness
 from harness.estimators.normal_debiased import NormalDebiased
 from harness.estimators.paired import paired_difference
-from harness.estimators.population_metrics import PopulationMetrics
-from harness.estimators.posterior_points import PosteriorPoints
 from harness.estimators.rejection_share import RejectionShare
 from harness.estimators.reliability_bins import FirstClassBins, ReliabilityBins
 from harness.estimators.resampling import RowBootstrap
-from harness.estimators.risk_curve import RiskCurve
 from harness.estimators.root_brier import RootBrier
 from harness.estimators.safe_test import SafeTest
 from harness.estimators.scaling_binning import ScalingBinning
@@ -98,7 +92,6 @@ __all__ = [
     "KDETopLabel",
     "HosmerLemeshow",
     "HulC",
-    "KernelLimit",
     "KernelRidge",
     "LaplaceKCE",
     "LipBkt",
@@ -107,23 +100,17 @@ __all__ = [
     "LogitSmoothed",
     "LowerPreq",
     "MMCE",
-    "MeanShift",
     "NWJensen",
     "NWKfold",
-    "NeighbourSharpness",
     "NormalDebiased",
     "Oracle",
-    "PopulationMetrics",
-    "PosteriorPoints",
     "RejectionShare",
     "ReliabilityBins",
-    "RiskCurve",
     "RootBrier",
     "RowBootstrap",
     "SKCE",
     "SKCEBlockTest",
     "SafeTest",
-    "SaturatedShare",
     "ScalingBinning",
     "SimplexECE",
     "SmoothCalibration",
@@ -134,7 +121,6 @@ __all__ = [
     "Subsampling",
     "TVInsample",
     "TVKfold",
-    "TruthOfVector",
     "Tuned",
     "UCME",
     "Variational",

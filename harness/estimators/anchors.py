@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate, posterior
 from harness.math import estimands
 from harness.math.notions import checked, one_hot
+from harness.math.weights import mean, weighted_rows
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,18 @@ class Brier:
     null_bias = 1.0
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> dict[str, Estimate]:
+        """Return the score. With `sample_weight` (n,) it is a weighted mean."""
         p, y = checked(p, y)
+        p, y, w = weighted_rows(p, y, sample_weight)
         d = p - (y if p.ndim == 1 else one_hot(y, p.shape[1]))
+        if w is not None:
+            return {"brier": Estimate(mean((d * d).reshape(len(p), -1).sum(axis=1), w))}
         return {"brier": Estimate(float((d * d).sum() / len(p)))}
 
 
@@ -79,12 +89,18 @@ class LogLossScore:
     null_bias = 10.0
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> dict[str, Estimate]:
+        """Return the score. With `sample_weight` (n,) it is a weighted mean."""
         p, y = checked(p, y)
+        p, y, w = weighted_rows(p, y, sample_weight)
         probability = np.where(y == 1, p, 1.0 - p) if p.ndim == 1 else p[np.arange(len(y)), y]
         with np.errstate(divide="ignore"):
-            return {"logloss": Estimate(float(-np.log(probability).mean()))}
+            return {"logloss": Estimate(-mean(np.log(probability), w))}
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from harness.estimators.base import Estimate, Estimator, EstimatorSpec, requesta
 from harness.math.notions import number
 
 KINDS = ("point", "lower", "upper", "interval")
+MOST_NUMBERS = 100_000  # in the arrays of all estimates of a cell
 
 
 class WrongAnswerError(BadInputError):
@@ -28,6 +30,7 @@ def apply(
     notion: str,
     rng: Any,
     problem: Any = None,
+    sample_weight: NDArray[np.float64] | None = None,
 ) -> dict[str, Estimate]:
     """Apply an estimator to reduced data, and return {estimand: Estimate}.
 
@@ -47,6 +50,8 @@ def apply(
         The random stream of the estimator.
     problem : Problem, optional
         The problem of the data. It is passed to estimators that declare "problem" in `wants`.
+    sample_weight : ndarray (n,), optional
+        Weights of the samples, for an estimator with a keyword argument `sample_weight`.
 
     Returns
     -------
@@ -57,7 +62,7 @@ def apply(
     Raises
     ------
     WrongAnswerError
-        If the estimator returns neither a number nor estimates.
+        If the estimator returns neither a number nor estimates, or too large arrays.
     UndefinedError
         If it returns bounds for single classes. The mean of such bounds is no bound.
 
@@ -70,9 +75,11 @@ def apply(
     """
     keywords = {"notion": notion, "problem": problem}
     extra = {name: keywords[name] for name in EstimatorSpec.read(estimator, "wants")}
+    if sample_weight is not None:
+        extra["sample_weight"] = sample_weight
     if notion != "classwise" or EstimatorSpec.read(estimator, "takes_classwise"):
         return _convert_result(_call(estimator, p, y, rng, extra))
-    extra = {name: "binary" if name == "notion" else value for name, value in extra.items()}
+    extra = extra | ({"notion": "binary"} if "notion" in extra else {})
     level = requestable_level(estimator)
     if level is not None:
         each = 1.0 - (1.0 - level) / p.shape[1]
@@ -90,8 +97,8 @@ def apply(
 def _mean(estimates: list[Estimate], level: float | None) -> Estimate:
     """Return the mean over classes of point estimates, and of their bounds if all have them.
 
-    Without a `level`, bounds are dropped. Diagnostics are dropped, too, because they describe
-    single classes.
+    Without a `level`, bounds are dropped. Diagnostics and arrays are dropped, too, because they
+    describe single classes.
     """
 
     def mean(name: str) -> float | None:
@@ -154,10 +161,17 @@ def _convert_result(result: Any) -> dict[str, Estimate]:
                 f"the estimator returned {kind}; allowed are a float and {{estimand: Estimate}}."
             )
         result = {"l1": result}
-    return {
+    estimates = {
         str(k): _check_estimate(str(k), v if isinstance(v, Estimate) else Estimate(v))
         for k, v in result.items()
     }
+    total = sum(np.size(a) for e in estimates.values() for a in (e.arrays or {}).values())
+    if total > MOST_NUMBERS:
+        raise WrongAnswerError(
+            f"the estimator returned arrays with {total:,} numbers; at most {MOST_NUMBERS:,} may "
+            "be returned for one sample."
+        )
+    return estimates
 
 
 def _check_estimate(name: str, e: Estimate) -> Estimate:
@@ -168,11 +182,12 @@ def _check_estimate(name: str, e: Estimate) -> Estimate:
             str(k): float(v) if isinstance(v, (bool, np.bool_)) else number(v)
             for k, v in (e.diagnostics or {}).items()
         } or None
-        e = Estimate(number(e.value), low, high, level, e.kind, diagnostics)
+        value = number(e.value)
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise WrongAnswerError(
             f"{name} is {str(e)[:300]}; value, low, high, level and diagnostics must be numbers."
         ) from error
+    e = Estimate(value, low, high, level, e.kind, diagnostics, _check_arrays(name, e.arrays))
     if e.kind not in KINDS:
         raise WrongAnswerError(f"the kind of {name} is {e.kind!r}; allowed are {', '.join(KINDS)}.")
     low_missing = e.kind in ("lower", "interval") and low is None
@@ -189,3 +204,21 @@ def _check_estimate(name: str, e: Estimate) -> Estimate:
     if low is not None and high is not None and low > high:
         raise WrongAnswerError(f"{name} has low {low} above high {high}; low must not exceed high.")
     return e
+
+
+def _check_arrays(name: str, arrays: Any) -> dict[str, NDArray[np.float64]] | None:
+    """Return copies of the arrays as doubles. Raise WrongAnswerError unless all are 1-D numbers.
+
+    They are copied, because a record is written later, and the estimator may reuse its arrays.
+    """
+    if arrays is None:
+        return None
+    values = (
+        {str(k): np.asarray(v) for k, v in arrays.items()} if isinstance(arrays, Mapping) else None
+    )
+    if values is None or any(a.ndim != 1 or a.dtype.kind not in "biuf" for a in values.values()):
+        raise WrongAnswerError(
+            f"the arrays of {name} are {' '.join(str(arrays).split())[:300]}; allowed is "
+            "{name: 1-D array of numbers}."
+        )
+    return {k: a.astype(np.float64) for k, a in values.items()} or None

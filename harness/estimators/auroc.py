@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.math.notions import checked_scalars
+from harness.math.weights import weighted_rows
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,15 @@ class Auroc:
     null_bias = 1.0
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> dict[str, Estimate]:
+        """Return the area. With `sample_weight` (n,), pairs count by the product of weights."""
         p, y = checked_scalars(p, y)
+        p, y, w = weighted_rows(p, y, sample_weight)
         ones = int(y.sum())
         zeros = len(y) - ones
         if not (ones and zeros):
@@ -52,6 +60,11 @@ class Auroc:
                 f"all {len(y)} labels are {y[0]}; the area under the ROC curve needs both outcomes"
             )
         _, group, counts = np.unique(p, return_inverse=True, return_counts=True)
+        if w is not None:
+            events = np.bincount(group, w * y)
+            others = np.bincount(group, w * (1 - y))
+            below = np.cumsum(others) - others / 2.0
+            return {"auroc": Estimate(float(events @ below / (events.sum() * others.sum())))}
         # Equal p share their mean rank. Twice that rank is an integer, so that nothing is rounded.
         twice_rank = 2 * np.cumsum(counts) - counts + 1
         wins = int(twice_rank[group][y == 1].sum()) - ones * (ones + 1)

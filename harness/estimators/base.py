@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.errors import BadInputError
 from harness.math.notions import SCALAR_NOTIONS
@@ -38,11 +39,16 @@ class Estimate:
     diagnostics : dict of str to float, optional
         How the estimate was computed, for example the selected bandwidth, the rank of a matrix or
         the number of non-empty bins.
+    arrays : dict of str to array_like (m,), optional
+        Parts of the estimate that are more than a number, for example the bins of a reliability
+        diagram, or the risk of every candidate. They are stored with the estimate; summaries ignore
+        them. All arrays of a cell may have 100,000 numbers together.
 
     Examples
     --------
-    >>> Estimate(0.031, low=0.02, high=0.05, level=0.95).kind
-    'point'
+    >>> estimate = Estimate(0.031, low=0.02, high=0.05, level=0.95)
+    >>> estimate.kind, float(estimate), f"{estimate:.2f}"
+    ('point', 0.031, '0.03')
     """
 
     value: float
@@ -51,6 +57,16 @@ class Estimate:
     level: float | None = None
     kind: str = "point"
     diagnostics: dict[str, float] | None = None
+    # Arrays are not compared, because the equality of two arrays is no single truth value.
+    arrays: Mapping[str, ArrayLike] | None = field(default=None, compare=False)
+
+    def __float__(self) -> float:
+        """Return the value."""
+        return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        """Format the value, as in f"{estimate:.3f}". Without a format, return the repr."""
+        return format(float(self), spec) if spec else str(self)
 
 
 class Estimator(Protocol):
@@ -60,7 +76,9 @@ class Estimator(Protocol):
     (n, k), with labels y (n,) from 0 to k - 1. `harness.math.notions.reduce` returns such p and y.
     rng is a numpy Generator, the random stream of the estimator.
 
-    A plain function (p, y) -> float is an estimator, too. Its result is taken as l1.
+    A plain function (p, y) -> float is an estimator, too. Its result is taken as l1. An estimator
+    that can weight the samples has an argument `sample_weight=None` of weights (n,), as in
+    scikit-learn. It is passed by keyword, and only if there are weights.
     `EstimatorSpec` lists the properties that an estimator may declare, and their defaults.
     """
 
@@ -92,8 +110,8 @@ class EstimatorSpec:
         True if the estimator reads E[Y given p] from the problem. Cells of problems that do not
         know it are skipped.
     seconds : float, optional
-        Rough CPU seconds of a cell with n = 1,000. It serves to plan a run before there are
-        records.
+        Rough CPU seconds of a cell with n = 1,000. It decides whether a run resamples
+        the estimator without being asked for (`bootstrap`).
     takes_classwise : bool
         True if the estimator averages over classes by itself. It is then called once for the
         class-wise notion, with p (n, k) and indicators y (n, k).

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, Wrapper, check_choice
-from harness.estimators.binned import Binned, bin_means, check_bins
+from harness.estimators.binned import Binned, bin_means, check_bins, weighted_bin_means
 from harness.math.notions import checked_by_class, checked_scalars
+from harness.math.weights import weighted_rows
 
 RULES = ("width", "mass")
 
@@ -134,10 +136,27 @@ class AverageBinned:
         check_bins(self.bins)
         check_choice("rule", self.rule, RULES)
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the mean gap of predictions p (n,), for outcomes y (n,)."""
+    def __call__(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: object = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> dict[str, Estimate]:
+        """Return the mean gap of predictions p (n,), for outcomes y (n,).
+
+        With `sample_weight` (n,), the means in the bins are weighted. All bins still count alike.
+        """
         p, y = checked_scalars(p, y)
-        _, mean_p, mean_y = bin_means(p, y, self.bins, self.rule)
+        p, y, w = weighted_rows(p, y, sample_weight)
+        if w is None:
+            return self.of_bins(*bin_means(p, y, self.bins, self.rule))
+        return self.of_bins(*weighted_bin_means(p, y, w, self.bins, self.rule)[:3])
+
+    def of_bins(
+        self, sizes: np.ndarray, mean_p: np.ndarray, mean_y: np.ndarray
+    ) -> dict[str, Estimate]:
+        """Return the estimate from the bins that are not empty, as `Binned.of_bins` does."""
         return {
             "ace_average": Estimate(
                 float(np.abs(mean_p - mean_y).mean()), diagnostics={"bins": float(len(mean_p))}

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.common.seeds import as_seed
+from harness.errors import BadInputError
 from harness.estimators.base import Estimate, check_choice, check_integer
 from harness.math import bin_sums, estimands, kmeans
 from harness.math.notions import checked_for, checked_scalars, one_hot
 from harness.math.risk import ResidualGram, residuals
+from harness.math.weights import weighted_rows
 
 RULES = ("width", "mass", "kmeans")
 
@@ -85,17 +88,32 @@ class Binned:
         return 0.3 if self.rule == "kmeans" else 0.05
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | int | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> dict[str, Estimate]:
+        """Return the estimates. With `sample_weight` (n,), n_b and all means are weighted."""
         p, y = checked_for(self.notions, p, y)
+        p, y, w = weighted_rows(p, y, sample_weight)
+        if w is not None:
+            return self.of_bins(*weighted_bin_means(p, y, w, self.bins, self.rule)[:3])
         if p.ndim == 1:
-            sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
-            notion, wanted = "binary", tuple(name for name in self.estimands if name != "l2")
-        else:
-            assign_bins, count = partition(p, self.bins, self.rule, rng)
-            sizes, mean_p, mean_y = _means(assign_bins(p), count, p, one_hot(y, p.shape[1]))
-            notion, wanted = "canonical", self.estimands
-        weights = sizes / len(p)
+            return self.of_bins(*bin_means(p, y, self.bins, self.rule, rng))
+        assign_bins, count = partition(p, self.bins, self.rule, rng)
+        return self.of_bins(*_means(assign_bins(p), count, p, one_hot(y, p.shape[1])))
+
+    def of_bins(
+        self, sizes: np.ndarray, mean_p: np.ndarray, mean_y: np.ndarray
+    ) -> dict[str, Estimate]:
+        """Return the estimates from the bins that are not empty: sizes and means of p and y.
+
+        The sizes may be sums of weights.
+        """
+        notion = "binary" if mean_p.ndim == 1 else "canonical"
+        wanted = [name for name in self.estimands if name != "l2" or notion == "canonical"]
+        weights = sizes / sizes.sum()
         return {
             name: Estimate(estimands.value(name, mean_p, mean_y, notion, weights))
             for name in wanted
@@ -143,9 +161,21 @@ class Debiased:
 
     Notes
     -----
-    The estimate is unbiased for sum_b P(b) (E[p given b] - E[y given b])^2, except for bins of one
-    sample. This sum is at most l2_squared. The estimate may be negative. Cost: O(n log B) for B
-    bins.
+    The estimate may be negative. It is unbiased only if c(p) = E[y given p] is constant in each bin
+    and no bin has a single sample. In general, given the predictions, its mean is
+
+        sum over bins with n_b > 1 of (n_b / n) [(mean p - mean c)^2 - var c / (n_b - 1)]
+
+    where var c = mean c^2 - (mean c)^2 in bin b. The reason is that mean y (1 - mean y) contains
+    the spread of c, which is not noise. Over predictions as well, with P(b) = q_b of fixed bins
+    (rule "width"), d_b = E[p - y given b] and covariances given b, the mean is
+
+        sum_b q_b d_b^2 [1 - (1 - q_b)^(n - 1)]
+            + sum_b (1 / n) [var p - 2 cov(p, c)] [1 - (1 - q_b)^n - n q_b (1 - q_b)^(n - 1)]
+
+    The first factor is for bins without a second sample, and the last one is P(n_b > 1). So the
+    bias for sum_b q_b d_b^2 is of order B / n for B bins, and for calibrated predictions it is near
+    -sum_b var p / n. The sum is at most l2_squared, and so is the mean. Cost: O(n log B).
 
     References
     ----------
@@ -171,21 +201,53 @@ class Debiased:
         check_binning(self.bins, self.rule)
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> dict[str, Estimate]:
+        """Return the estimate.
+
+        With `sample_weight` (n,), means and shares of bins are weighted. In n_b - 1, n_b is then
+        the effective number of samples of the bin, (sum w)^2 / sum w^2, so that the variance of a
+        mean outcome is removed as for samples with different weights, not for repeated ones.
+        """
         p, y = checked_scalars(p, y)
-        sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
-        return {"l2_squared": Estimate(debiased_squares(sizes, mean_p, mean_y))}
+        p, y, w = weighted_rows(p, y, sample_weight)
+        if w is None:
+            return self.of_bins(*bin_means(p, y, self.bins, self.rule, rng))
+        return self.of_bins(*weighted_bin_means(p, y, w, self.bins, self.rule))
+
+    def of_bins(
+        self,
+        sizes: np.ndarray,
+        mean_p: np.ndarray,
+        mean_y: np.ndarray,
+        counts: np.ndarray | None = None,
+    ) -> dict[str, Estimate]:
+        """Return the estimate from the bins that are not empty, as `Binned.of_bins` does.
+
+        `counts` are the effective numbers of samples if `sizes` are sums of weights.
+        """
+        return {"l2_squared": Estimate(debiased_squares(sizes, mean_p, mean_y, counts))}
 
 
-def debiased_squares(sizes: np.ndarray, mean_p: np.ndarray, mean_y: np.ndarray) -> float:
+def debiased_squares(
+    sizes: np.ndarray,
+    mean_p: np.ndarray,
+    mean_y: np.ndarray,
+    counts: np.ndarray | None = None,
+) -> float:
     """Return the binned squared error minus the variance of the mean outcomes, as in `Debiased`.
 
     The arguments (bins,) are the numbers of samples and the means of p and y in each bin. A bin
-    with a single sample counts as 0.
+    with a single sample counts as 0. If `sizes` are sums of weights, `counts` are the effective
+    numbers of samples, which may be any numbers of at least 1.
     """
-    noise = mean_y * (1.0 - mean_y) / np.maximum(sizes - 1, 1)
-    term = np.where(sizes > 1, (mean_p - mean_y) ** 2 - noise, 0.0)
+    counts = sizes if counts is None else counts
+    noise = mean_y * (1.0 - mean_y) / np.where(counts > 1, counts - 1, 1)
+    term = np.where(counts > 1, (mean_p - mean_y) ** 2 - noise, 0.0)
     return float(sizes / sizes.sum() @ term)
 
 
@@ -198,6 +260,28 @@ def check_binning(bins: int, rule: str) -> None:
 def check_bins(bins: int) -> None:
     """Raise BadInputError unless `bins` is a positive integer."""
     check_integer("bins", bins)
+
+
+def weighted_bin_means(
+    p: np.ndarray, y: np.ndarray, weights: np.ndarray, bins: int, rule: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return (sums of weights, mean p, mean y, effective counts) of the bins that are not empty.
+
+    p (n,) are scalars, y (n,) outcomes, and `weights` (n,) are above 0. The effective count of a
+    bin is (sum w)^2 / sum w^2. BadInputError for the rule "kmeans".
+    """
+    if rule == "kmeans":
+        raise BadInputError(
+            "bins by k-means have no weighted form; give rule='width' or rule='mass', or leave out "
+            "sample_weight."
+        )
+    edges = bin_sums.width_edges(bins)
+    if rule == "mass":
+        edges = bin_sums.weighted_mass_edges(p, weights, bins)
+    sums, sum_p, sum_y, squares = bin_sums.weighted_sums(p, y, weights, edges)
+    used = sums > 0.0
+    sums, sum_p, sum_y, squares = sums[used], sum_p[used], sum_y[used], squares[used]
+    return sums, sum_p / sums, sum_y / sums, sums**2 / squares
 
 
 def bin_means(
@@ -227,7 +311,7 @@ def partition(
         assign_bins, count = kmeans.fit(p if p.ndim == 2 else p[:, None], bins, as_seed(rng))
         return (lambda x: assign_bins(x if x.ndim == 2 else x[:, None])), count
     edges = bin_sums.width_edges(bins) if rule == "width" else bin_sums.mass_edges(p, bins)
-    return (lambda x: np.searchsorted(edges, x, side="right")), len(edges) + 1
+    return bin_sums.bin_finder(edges, len(p)), len(edges) + 1
 
 
 def bin_residuals(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from harness.errors import BadInputError
 from harness.estimators.base import check_choice
 from harness.math.divergences import ENTROPY, SQUARED, Bregman
-from harness.math.estimands import USER_DEFINED, norm_name, p_norm
+from harness.math.estimands import norm_name, p_norm
 from harness.math.kernels import PREDICTION_FLOOR, two_columns
 from harness.math.notions import one_hot
 
@@ -28,7 +29,7 @@ def check_generators(generators: Sequence[Bregman]) -> None:
             raise BadInputError(
                 f"generators holds {generator!r}; give objects of harness.math.divergences.Bregman."
             )
-        if not USER_DEFINED.fullmatch(generator.name):
+        if not re.fullmatch(r"bregman_\w+", generator.name):
             raise BadInputError(
                 f"generators holds a Bregman object named {generator.name!r}; name it "
                 "bregman_<name>."

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
 from harness.estimators.base import Estimate
 from harness.math.notions import checked_scalars
+from harness.math.weights import weighted_rows
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,30 @@ class Corp:
     revision = 1
     null_bias = 0.03
 
-    def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
-        """Return the parts of both scores, for predictions p (n,) and outcomes y (n,)."""
+    def __call__(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: object = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> dict[str, Estimate]:
+        """Return the parts of both scores, for predictions p (n,) and outcomes y (n,).
+
+        With `sample_weight` (n,), the scores and the isotonic regression are weighted.
+        """
         p, y = checked_scalars(p, y)
+        p, y, w = weighted_rows(p, y, sample_weight)
         values, index, counts = np.unique(p, return_inverse=True, return_counts=True)
         hits = np.bincount(index, y, len(values))
+        if w is not None:
+            hits, counts = np.bincount(index, w * y), np.bincount(index, w)
+        total = len(p) if w is None else counts.sum()
         fit = isotonic_regression(hits / counts, weights=counts).x
-        constant = np.full(len(values), hits.sum() / len(p))
+        constant = np.full(len(values), hits.sum() / total)
         estimates: dict[str, Estimate] = {}
         for name, score in (("l2_squared", _brier), ("kl", _logloss)):
             original, recalibrated, unc = (
-                float(score(x, hits, counts).sum() / len(p)) for x in (values, fit, constant)
+                float(score(x, hits, counts).sum() / total) for x in (values, fit, constant)
             )
             # q is optimal among non-decreasing functions of p, and p itself and the constant are
             # such functions. So only rounding could make a part negative.

@@ -9,7 +9,12 @@ import numpy as np
 from scipy.special import ndtr
 
 from harness.estimators.base import Estimate, check_choice
-from harness.estimators.significance import apply_test
+from harness.estimators.significance import (
+    apply_test,
+    certain_rows,
+    for_rare_events,
+    kurtosis,
+)
 
 STATISTICS = ("ks", "kuiper")
 
@@ -47,7 +52,13 @@ class Cumulative:
         predictions without ties   0.036 to 0.048
         11 different predictions   0.019 to 0.033
 
-    If all p are 0 or 1, the p-value is 1 if all outcomes are as predicted, else 0.
+    The law of X is a limit for many events. With fewer than about two expected events or non-events
+    (2k for k classes), the p-value is at least that of the number of improbable outcomes
+    (`harness.estimators.significance.count_p_value`), which is valid for every n.
+    benchmarks/test_levels.csv has the measured levels.
+
+    The p-value is 0 if a prediction of 0 or 1 did not come true. If all p are 0 or 1 and all
+    outcomes are as predicted, it is 1.
 
     **Diagnostics.** `sigma`; `scaled`, the statistic divided by sigma. **Cost.** O(n log n).
 
@@ -68,7 +79,7 @@ class Cumulative:
 
     notions = ("binary", "top_label", "classwise")
     determinism = "exact"
-    revision = 1
+    revision = 2
     null_bias = 0.03
     takes_classwise = True
 
@@ -83,8 +94,8 @@ class Cumulative:
         """Return statistic and p-value of p for y: both (n,), or both (n, k) class-wise."""
         return apply_test(p, y, self._evaluate)
 
-    def _evaluate(self, p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
-        """Return statistic and p-value of predictions p (n,) for outcomes y (n,)."""
+    def _evaluate(self, p: np.ndarray, y: np.ndarray, largest: float) -> dict[str, Estimate]:
+        """Return the estimates of p for outcomes y, both (n,); see `apply_test`."""
         n = len(p)
         values, index, counts = np.unique(p, return_inverse=True, return_counts=True)
         c = np.concatenate([[0.0], np.cumsum(np.bincount(index, y) - counts * values)]) / n
@@ -95,10 +106,13 @@ class Cumulative:
         else:
             scaled = math.inf if statistic > 0.0 else 0.0
         tail = largest_tail if self.statistic == "ks" else range_tail
+        p_value = 0.0
+        if not certain_rows(p, y)[1]:
+            p_value = for_rare_events(tail(scaled), p, y, kurtosis(p), largest)
         diagnostics = {"sigma": sigma, "scaled": scaled}
         return {
             self.statistic: Estimate(statistic, diagnostics=diagnostics),
-            "p_value": Estimate(tail(scaled), diagnostics=diagnostics),
+            "p_value": Estimate(p_value, diagnostics=diagnostics),
         }
 
 

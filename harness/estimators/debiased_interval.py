@@ -48,8 +48,9 @@ class DebiasedInterval:
 
     Notes
     -----
-    Except for bins of one sample, t is unbiased for the quantity sum_b P(b) E[r given b]^2, which
-    is at most l2_squared. The interval is for this quantity, too. With few bins, its coverage of
+    The interval is for the quantity sum_b P(b) E[r given b]^2, which is at most l2_squared. A bin
+    counts 0 unless it has two samples. With fixed bins (rule "width"), the mean of t is therefore
+    sum_b P(b) [1 - (1 - P(b))^(n - 1)] E[r given b]^2. With few bins, the interval's coverage of
     l2_squared falls as n grows. A negative value lies below its interval.
 
     There are two differences from the paper. The paper uses the limit of s_0 for uniformly filled

@@ -13,7 +13,7 @@ import numpy as np
 from harness.estimators.base import Estimate, generator
 from harness.estimators.ingredients import compute_ingredients
 from harness.estimators.normal_debiased import folded_mean
-from harness.math.bin_sums import mass_edges
+from harness.math.bin_sums import bin_finder, mass_edges
 from harness.math.estimands import pivot
 from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
@@ -157,7 +157,7 @@ def gap_posterior(p: np.ndarray, y: np.ndarray) -> GapPosterior:
     """
     n = len(p)
     bins = int(np.clip(np.sqrt(n), FEWEST_BINS, MOST_BINS))
-    index = np.searchsorted(mass_edges(p, bins), p, side="right")
+    index = bin_finder(mass_edges(p, bins), n)(p)
     size = np.bincount(index)
     index, size = (np.cumsum(size > 0) - 1)[index], size[size > 0]  # without empty bins
     residual = y - p

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import erf
 
 from harness.estimators.base import Estimate
-from harness.estimators.binned import bin_means, check_binning
+from harness.estimators.binned import bin_means, check_binning, weighted_bin_means
 from harness.math.notions import checked_scalars
+from harness.math.weights import weighted_rows
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,35 @@ class NormalDebiased:
         return "statistical" if self.rule == "kmeans" else "rounding"
 
     def __call__(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | None = None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> dict[str, Estimate]:
+        """Return the estimate.
+
+        With `sample_weight` (n,), w_b and the means are weighted, and n_b in s_b^2 is the effective
+        number of samples of the bin, (sum w)^2 / sum w^2.
+        """
         p, y = checked_scalars(p, y)
-        sizes, mean_p, mean_y = bin_means(p, y, self.bins, self.rule, rng)
-        gap, noise = np.abs(mean_y - mean_p), np.sqrt(mean_y * (1.0 - mean_y) / sizes)
-        return {"l1": Estimate(float(sizes / len(p) @ (2.0 * gap - folded_mean(gap, noise))))}
+        p, y, w = weighted_rows(p, y, sample_weight)
+        if w is None:
+            return self.of_bins(*bin_means(p, y, self.bins, self.rule, rng))
+        return self.of_bins(*weighted_bin_means(p, y, w, self.bins, self.rule))
+
+    def of_bins(
+        self,
+        sizes: np.ndarray,
+        mean_p: np.ndarray,
+        mean_y: np.ndarray,
+        counts: np.ndarray | None = None,
+    ) -> dict[str, Estimate]:
+        """Return the estimate from the bins that are not empty, as `Debiased.of_bins` does."""
+        counts = sizes if counts is None else counts
+        gap, noise = np.abs(mean_y - mean_p), np.sqrt(mean_y * (1.0 - mean_y) / counts)
+        value = sizes / sizes.sum() @ (2.0 * gap - folded_mean(gap, noise))
+        return {"l1": Estimate(float(value))}
 
 
 def folded_mean(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Bins of reliability diagrams, which are stored in the diagnostics of a record."""
+"""Binned L1 error with the bins of a reliability diagram, which are arrays of its record."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from harness.estimators.base import Estimate
 from harness.estimators.binned import check_bins
 from harness.math.notions import checked_by_class
+
+COLUMNS = ("class", "bin", "count", "mean", "share")  # names of the arrays
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,16 @@ class ReliabilityBins:
     noise of the mean outcomes, and downwards by gaps that cancel in a bin. `Binned` has bins [a, b)
     instead.
 
-    The diagnostics of class j and bin b, if the bin is not empty, are `<j>/<b>/count`, the number
-    of samples, `<j>/<b>/mean`, the mean of p, and `<j>/<b>/share`, the mean of y. For the other
-    notions, j is 0. Cost: O(n k) for k classes.
+    The arrays have one entry per class and non-empty bin: `class` and `bin`, from 0, `count`, the
+    number of samples, `mean`, the mean of p, and `share`, the mean of y. For the other notions,
+    `class` is 0. Cost: O(n k) for k classes.
 
     Examples
     --------
     >>> import numpy as np
     >>> e = ReliabilityBins(bins=10)(np.array([0.0, 0.1, 0.95, 1.0]), np.array([0, 1, 1, 1]))["l1"]
-    >>> round(e.value, 4), e.diagnostics["0/0/share"], e.diagnostics["0/9/count"]
-    (0.2375, 0.5, 2.0)
+    >>> round(e.value, 4), e.arrays["bin"], e.arrays["share"]
+    (0.2375, array([0., 9.]), array([0.5, 1. ]))
     """
 
     bins: int = 15
@@ -48,7 +50,7 @@ class ReliabilityBins:
     notions: ClassVar[tuple[str, ...]] = ("binary", "top_label", "classwise")
     estimands = ("l1",)
     determinism = "rounding"
-    revision = 1
+    revision = 2
     null_bias = 0.1
     takes_classwise = True
 
@@ -59,19 +61,16 @@ class ReliabilityBins:
         """Return the error of p for outcomes y, both (n,), or both (n, k) class-wise."""
         columns = checked_by_class(p, y)
         errors: list[float] = []
-        diagnostics: dict[str, float] = {}
+        tables: list[np.ndarray] = []
         for j, (x, hits) in enumerate(columns):
             index = np.clip(np.ceil(x * self.bins).astype(int) - 1, 0, self.bins - 1)
             count = np.bincount(index, minlength=self.bins)
             used = np.flatnonzero(count)
             mean, share = (np.array([a[index == b].mean() for b in used]) for a in (x, hits))
             errors.append(float(count[used] @ np.abs(mean - share) / len(x)))
-            for b, *values in zip(used, count[used], mean, share):
-                diagnostics |= {
-                    f"{j}/{b}/{name}": float(v)
-                    for name, v in zip(("count", "mean", "share"), values)
-                }
-        return {"l1": Estimate(float(np.mean(errors)), diagnostics=diagnostics)}
+            tables.append(np.stack([np.full(len(used), j), used, count[used], mean, share]))
+        arrays = dict(zip(COLUMNS, np.concatenate(tables, axis=1)))
+        return {"l1": Estimate(float(np.mean(errors)), arrays=arrays)}
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,13 @@ class FirstClassBins(ReliabilityBins):
     Notes
     -----
     Estimand: l1 of the probability of class 0, against the outcome "the label is 0". The bias and
-    the diagnostics are those of `ReliabilityBins`. Cost: O(n).
+    the arrays are those of `ReliabilityBins`. Cost: O(n).
 
     Examples
     --------
     >>> e = FirstClassBins()(np.array([[0.95, 0.05], [0.35, 0.65]]), np.array([0, 1]))["l1"]
-    >>> round(e.value, 4), e.diagnostics["0/9/share"]
-    (0.2, 1.0)
+    >>> round(e.value, 4), e.arrays["share"]
+    (0.2, array([0., 1.]))
     """
 
     bins: int = 10

@@ -92,7 +92,7 @@ class SafeTest:
     ) -> dict[str, Estimate]:
         """Return the p-value of p for outcomes y, both (n,), or both (n, k) class-wise."""
         stream = generator(rng, "draws the halves")
-        return apply_test(p, y, lambda p, y: self._evaluate(p, y, stream))
+        return apply_test(p, y, lambda p, y, largest: self._evaluate(p, y, stream))
 
     def _evaluate(
         self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator

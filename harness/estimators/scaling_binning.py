@@ -32,10 +32,10 @@ class ScalingBinning:
 
     Notes
     -----
-    The estimate of l2_squared is a lower bound in expectation, but no confidence bound. Except for
-    bins of one sample, it is unbiased for sum_b P(b) (E[p given b] - E[y given b])^2. Binning can
-    only lower the error (Proposition 3.3), so that this sum is at most l2_squared of the model. It
-    is equal if every distinct prediction is a bin.
+    The estimate of l2_squared is a lower bound in expectation, but no confidence bound. It is
+    unbiased for sum_b P(b) (E[p given b] - E[y given b])^2 if every distinct prediction is a bin of
+    two samples or more. Otherwise its bias is that of `Debiased`. Binning can only lower the error
+    (Proposition 3.3), so that this sum is at most l2_squared of the model.
 
     rms is no bound, not even in expectation. Clipping at 0 raises it near calibration, and the root
     lowers it elsewhere. Cost: O(n log B) for B bins, O(n log n) for "auto".

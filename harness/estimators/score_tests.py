@@ -11,7 +11,12 @@ from scipy.special import chdtrc, erfc
 from harness.errors import UndefinedError
 from harness.estimators.base import Estimate
 from harness.estimators.binned import check_bins, partition
-from harness.estimators.significance import apply_test, certain_rows
+from harness.estimators.significance import (
+    apply_test,
+    certain_rows,
+    for_rare_events,
+    kurtosis,
+)
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,11 @@ class Spiegelhalter:
     Notes
     -----
     The hypothesis is E[Y given p] = p. The test is two-sided. Class-wise p-values are combined by
-    Bonferroni. The level holds asymptotically. The normal law is a poor approximation if nearly all
-    p are 0 or 1.
+    Bonferroni. The level holds asymptotically. With fewer than about two expected events or
+    non-events, the p-value is at least that of the number of improbable outcomes
+    (`harness.estimators.significance.count_p_value`), which is valid for every n. The exact
+    condition is that the excess kurtosis of Z under calibration is above 1/2, or 1 / (2k) with k
+    classes.
 
     The test can only detect errors that change E (y - p)(1 - 2p). It does not detect errors that
     cancel in this mean, such as a shift that is symmetric about 1/2.
@@ -42,15 +50,16 @@ class Spiegelhalter:
 
     Examples
     --------
-    >>> e = Spiegelhalter()([0.1, 0.2, 0.9], [1, 0, 1])["p_value"]
+    >>> p, y = np.repeat([0.1, 0.2, 0.9], 3), np.repeat([0, 1, 0, 1], [2, 2, 3, 2])
+    >>> e = Spiegelhalter()(p, y)["p_value"]
     >>> round(e.diagnostics["z"], 6), round(e.value, 6)
-    (1.250926, 0.210962)
+    (1.888889, 0.058907)
     """
 
     notions = ("binary", "top_label", "classwise")
     estimands = ("p_value",)
     determinism = "rounding"
-    revision = 1
+    revision = 2
     takes_classwise = True
 
     def __call__(self, p: np.ndarray, y: np.ndarray, rng: object = None) -> dict[str, Estimate]:
@@ -58,8 +67,8 @@ class Spiegelhalter:
         return apply_test(p, y, _spiegelhalter)
 
 
-def _spiegelhalter(p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
-    """Return the p-value of predictions p (n,) for outcomes y (n,)."""
+def _spiegelhalter(p: np.ndarray, y: np.ndarray, largest: float) -> dict[str, Estimate]:
+    """Return the p-value of predictions p (n,) for outcomes y (n,); see `apply_test`."""
     total = math.fsum((y - p) * (1.0 - 2.0 * p))
     variance = math.fsum((1.0 - 2.0 * p) ** 2 * p * (1.0 - p))
     z = 0.0
@@ -67,7 +76,9 @@ def _spiegelhalter(p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
         z = total / math.sqrt(variance)
     elif total:
         z = math.copysign(math.inf, total)
-    return {"p_value": Estimate(float(erfc(abs(z) / math.sqrt(2.0))), diagnostics={"z": z})}
+    p_value = float(erfc(abs(z) / math.sqrt(2.0)))
+    p_value = for_rare_events(p_value, p, y, kurtosis(p, 1.0 - 2.0 * p), largest)
+    return {"p_value": Estimate(p_value, diagnostics={"z": z})}
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ class ChiSquare:
         p_value = P(chi^2_B >= X)
 
     p_i is one of n predictions and y_i its outcome. B is the number of bins whose variance, the
-    denominator, is positive.
+    denominator, is positive, after bins with few expected events were merged.
 
     Parameters
     ----------
@@ -93,12 +104,18 @@ class ChiSquare:
     The variance is exact, given p. `HosmerLemeshow` has the published variance, which is larger.
 
     Under calibration X has the mean B. Its law tends to chi^2 as the variances of the bins grow.
-    Small p-values are too frequent if the variance of a bin is below about 1. Measured share of
-    p-values of at most 0.05, from 3,000 samples each:
+    Small p-values are too frequent if expected events or non-events are few. Therefore the bin of
+    the smallest variance is merged with the neighbour of the smaller variance, until the mean over
+    bins of the excess kurtosis of their standardised residuals is at most 1/2:
 
-        law of p          n = 200   n = 1,000
-        Beta(1/2, 1/2)      0.077       0.055
-        Beta(1, 20)         0.106       0.068
+        1/B sum_b sum_{i in b} v_i (1 - 6 v_i) / V_b^2 <= 1/2,   v_i = p_i (1 - p_i)
+
+    V_b is the sum of v_i over bin b. For rare events, the kurtosis of a bin is 1 / (their expected
+    number). With k classes the limit is 1 / (2k), because Bonferroni needs the law at smaller
+    levels. If a single bin is left and exceeds it (fewer than about two expected events or
+    non-events), the p-value is at least that of the number of improbable outcomes
+    (`harness.estimators.significance.count_p_value`), which is valid for every n.
+    benchmarks/test_levels.csv has the measured levels.
 
     The p-value is 0 if a prediction of 0 or 1 did not come true. Otherwise, a bin of variance 0
     does not count. Diagnostics: `chi_square`, which is X, and `degrees`, which is B. Cost: O(n).
@@ -120,7 +137,7 @@ class ChiSquare:
     notions = ("binary", "top_label", "classwise")
     estimands = ("p_value",)
     determinism = "rounding"
-    revision = 3
+    revision = 4
     takes_classwise = True
 
     def __post_init__(self) -> None:
@@ -130,18 +147,30 @@ class ChiSquare:
         """Return the p-value of p for outcomes y, both (n,), or both (n, k) class-wise."""
         return apply_test(p, y, self._evaluate)
 
-    def _evaluate(self, p: np.ndarray, y: np.ndarray) -> dict[str, Estimate]:
-        """Return the p-value of predictions p (n,) for outcomes y (n,)."""
+    def _evaluate(self, p: np.ndarray, y: np.ndarray, largest: float) -> dict[str, Estimate]:
+        """Return the p-value of predictions p (n,) for outcomes y (n,); see `apply_test`."""
         assign_bins, count = partition(p, self.bins, "mass")
         index = assign_bins(p)
+        varies = self._variances(p, index, count) > 0.0
+        if certain_rows(p, y)[1] or np.any((abs(y - p) > 0.5) & ~varies[index]):
+            degrees = self._degrees(int(varies.sum()))
+            return _result(0.0, math.inf, degrees)
+        inside = varies[index]
+        p, y, index = p[inside], y[inside], np.cumsum(varies)[index[inside]] - 1
+        v = p * (1.0 - p)
+        merged = _merge_bins(
+            np.bincount(index, v), np.bincount(index, v * (1.0 - 6.0 * v)), largest
+        )
+        count = int(merged.max(initial=-1)) + 1
+        index = merged[index]
         residual, variance = np.bincount(index, y - p, count), self._variances(p, index, count)
-        varies = variance > 0.0
-        impossible = certain_rows(p, y)[1] or np.any((abs(y - p) > 0.5) & ~varies[index])
         with np.errstate(over="ignore"):  # infinite for events with probabilities near 0
-            x = math.inf if impossible else float(np.sum(residual[varies] ** 2 / variance[varies]))
-        degrees = self._degrees(int(varies.sum()))
+            x = float(np.sum(residual**2 / variance))
+        degrees = self._degrees(count)
         p_value = float(chdtrc(degrees, x)) if degrees and math.isfinite(x) else float(x == 0.0)
-        return {"p_value": Estimate(p_value, diagnostics={"chi_square": x, "degrees": degrees})}
+        if count == 1:
+            p_value = for_rare_events(p_value, p, y, kurtosis(p), largest)
+        return _result(p_value, x, degrees)
 
     def _variances(self, p: np.ndarray, index: np.ndarray, count: int) -> np.ndarray:
         """Return the denominators of the `count` bins. `index` (n,) is the bin of each p (n,)."""
@@ -152,6 +181,32 @@ class ChiSquare:
         return float(bins)
 
 
+def _merge_bins(variance: np.ndarray, fourth: np.ndarray, largest: float) -> np.ndarray:
+    """Return the number 0, 1, ... of the merged bin of each bin, as `ChiSquare` defines it.
+
+    `variance` and `fourth` (bins,) are the variances and fourth cumulants of the residuals of bins.
+    `largest` is the largest mean kurtosis.
+
+    Examples
+    --------
+    >>> _merge_bins(np.array([0.5, 1.5, 4.0, 5.0]), np.array([0.5, 1.5, 4.0, 5.0]), 0.5)
+    array([0, 0, 1, 2])
+    """
+    sizes, v, k = [1] * len(variance), variance.tolist(), fourth.tolist()
+    while len(v) > 1 and sum(b / a / a for a, b in zip(v, k) if a) > largest * len(v):
+        j = v.index(min(v))
+        if j == len(v) - 1 or (j > 0 and v[j - 1] < v[j + 1]):
+            j -= 1
+        for values in (sizes, v, k):
+            values[j] += values.pop(j + 1)
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _result(p_value: float, chi_square: float, degrees: float) -> dict[str, Estimate]:
+    diagnostics = {"chi_square": chi_square, "degrees": degrees}
+    return {"p_value": Estimate(p_value, diagnostics=diagnostics)}
+
+
 @dataclass(frozen=True)
 class HosmerLemeshow(ChiSquare):
     """Hosmer-Lemeshow test: chi-square test of calibration over bins of equal mass.
@@ -160,7 +215,8 @@ class HosmerLemeshow(ChiSquare):
         p_value = P(chi^2_D >= X)
 
     p_i is one of n predictions and y_i its outcome. n_b is the number of samples in bin b, and m_b
-    is their mean prediction. D is the number of bins with 0 < m_b < 1, or that number minus 2.
+    is their mean prediction. D is the number of bins with 0 < m_b < 1 after bins with few expected
+    events were merged, or that number minus 2.
 
     Parameters
     ----------
@@ -172,10 +228,10 @@ class HosmerLemeshow(ChiSquare):
 
     Notes
     -----
-    `ChiSquare` is the same test with the exact variance of the bins, and describes hypothesis, size
-    and edge cases. The denominator here is larger, so that X is smaller by a few percent at most.
-    UndefinedError if no degree of freedom is left. Diagnostics: `chi_square`, which is X, and
-    `degrees`, which is D. Cost: O(n).
+    `ChiSquare` is the same test with the exact variance of the bins, and describes hypothesis,
+    merging, level and edge cases. The denominator here is larger, so that X is smaller by a few
+    percent at most. UndefinedError if no degree of freedom is left. Diagnostics: `chi_square`,
+    which is X, and `degrees`, which is D. Cost: O(n).
 
     References
     ----------
@@ -191,7 +247,7 @@ class HosmerLemeshow(ChiSquare):
 
     in_sample: bool = False
 
-    revision = 2
+    revision = 3
 
     def _variances(self, p: np.ndarray, index: np.ndarray, count: int) -> np.ndarray:
         sizes, sums = np.bincount(index, minlength=count), np.bincount(index, p, count)

@@ -40,9 +40,9 @@ class TCal:
 
     Notes
     -----
-    Except for bins of one sample, the estimate of l2_squared is unbiased for
-    sum_b P(b) E[r given b]^2, which is at most l2_squared. It may be negative. The p-value is valid
-    at every n: under calibration, P(p_value <= a) <= a.
+    A bin b counts 0 unless it has two samples. The mean of l2_squared is therefore
+    sum_b P(b) [1 - (1 - P(b))^(n - 1)] E[r given b]^2, which is at most l2_squared. It may be
+    negative. The p-value is valid at every n: under calibration, P(p_value <= a) <= a.
 
     There are three differences from the authors' test:
 

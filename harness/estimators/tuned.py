@@ -62,7 +62,8 @@ class Tuned(Wrapper):
         rms_sd         standard deviation over the folds of the root of the test estimate
         test_se        standard error of l2_squared over the test samples
 
-    and the diagnostics of its fits.
+    and the diagnostics of its fits. **Arrays** of l2_squared, over the settings: `risk`, the mean
+    validation risk, and the fields that are numbers.
 
     **Bias.** It is the bias of the selected fit. If the outcomes are noisy, a small risk does not
     mean a small bias. **Cost.** One fit per fold and setting; the settings of one estimator share
@@ -196,8 +197,15 @@ def summary(
     }  # fmt: skip
     if len(values) > 1:
         diagnostics["test_se"] = float(values.std(ddof=1) / np.sqrt(len(values)))
+    candidates = [numeric_fields(setting) for setting in settings]
+    arrays = {
+        name: np.array([fields.get(name, np.nan) for fields in candidates])
+        for name in candidates[choice]
+    }
     return {
-        "l2_squared": Estimate(value, diagnostics=diagnostics),
+        "l2_squared": Estimate(
+            value, diagnostics=diagnostics, arrays={**arrays, "risk": risks.mean(axis=1)}
+        ),
         "rms": Estimate(max(value, 0.0) ** 0.5, diagnostics=diagnostics),
     }
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from harness.calibrators import Isotonic
-from harness.calibrators.base import Calibrator, CalibratorSpec, fit_each
+from harness.calibrators.base import Calibrator, CalibratorSpec, fit_each, weighted_fit
 from harness.estimators.base import Estimate, check_integer, check_level
 from harness.math import fold_confidence
 from harness.math import losses as loss_functions
@@ -19,6 +20,7 @@ from harness.math.estimands import pivot
 from harness.math.folds import assign_folds
 from harness.math.notions import checked, one_hot
 from harness.math.risk import ResidualGram
+from harness.math.weights import mean, weighted_rows
 
 OWN_REVISION = 2
 
@@ -147,21 +149,59 @@ class Variational:
         y: np.ndarray,
         rng: np.random.Generator | int | None = None,
         notion: str = "binary",
+        sample_weight: ArrayLike | None = None,
     ) -> dict[str, Estimate]:
+        """Return the estimates.
+
+        With `sample_weight` (n,), fits and means are weighted, and there is no bound `low`: it
+        needs samples that count alike.
+        """
         p, y = checked(p, y)
-        return self.evaluate(p, y, list(self.partitions(p, y, rng)), notion)
+        p, y, w = weighted_rows(p, y, sample_weight)
+        partitions = list(self.partitions(p, y, rng, w))
+        if w is None:
+            return self.evaluate(p, y, partitions, notion)
+        means = [self._weighted_means(p, y, w, *partition, notion) for partition in partitions]
+        return {
+            name: Estimate(
+                float(np.mean([each[name] for each in means])),
+                diagnostics=split_sd([each[name] for each in means]),
+            )
+            for name in means[0]
+        }
+
+    def _weighted_means(
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray,
+        fold: np.ndarray,
+        q: np.ndarray,
+        notion: str,
+    ) -> dict[str, float]:
+        """Return {estimand: weighted mean contribution} for one partition."""
+        rows = [slice(None)] if self.pooled else [fold == j for j in range(fold.max() + 1)]
+        return {
+            name: float(np.mean([mean(x[part], weights[part]) for part in rows]))
+            for name, x in self.contributions(p, y, q, notion).items()
+        }
 
     def partitions(
-        self, p: np.ndarray, y: np.ndarray, rng: np.random.Generator | int | None
+        self,
+        p: np.ndarray,
+        y: np.ndarray,
+        rng: np.random.Generator | int | None,
+        sample_weight: np.ndarray | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield `repeats` random partitions with their held-out recalibrated predictions.
 
         Each is a pair (fold, q): the fold of every sample (n,), and predictions q shaped like p.
+        The fits have weights (n,) above 0 unless they are None.
         """
         stream = rng if rng is None else np.random.default_rng(rng)
         for _ in range(self.repeats):
             fold = assign_folds(y, self.folds, self.stratified, stream)
-            yield fold, cross_fit(self.calibrator, p, y, fold, stream)
+            yield fold, cross_fit(self.calibrator, p, y, fold, stream, sample_weight)
 
     def search_space(self, scalar: bool) -> dict[str, tuple[Any, ...]]:
         """Return the settings that `Tuned` tries by default: only the field `calibrator`."""
@@ -286,18 +326,25 @@ def split_sd(means: list[float]) -> dict[str, float] | None:
 
 
 def cross_fit(
-    calibrator: Calibrator, p: np.ndarray, y: np.ndarray, fold: np.ndarray, rng: Any
+    calibrator: Calibrator,
+    p: np.ndarray,
+    y: np.ndarray,
+    fold: np.ndarray,
+    rng: Any,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return held-out recalibrated predictions, shaped like p.
 
     The prediction of a sample is by the calibrator fitted to the other folds. With one fold, the
-    calibrator is fitted to all samples. `fold` (n,) numbers the folds from 0.
+    calibrator is fitted to all samples. `fold` (n,) numbers the folds from 0. `sample_weight` (n,)
+    holds weights above 0, or is None.
     """
     folds = int(fold.max()) + 1
     if folds == 1:
-        return calibrator.fit(p, y, rng)(p)
+        return weighted_fit(calibrator, p, y, rng, sample_weight)(p)
     q = np.empty_like(p)
     held_out = fold == np.arange(folds)[:, None]
-    for rows, fitted in zip(held_out, fit_each(calibrator, p, y, ~held_out, rng)):
+    maps = fit_each(calibrator, p, y, ~held_out, rng, sample_weight)
+    for rows, fitted in zip(held_out, maps):
         q[rows] = fitted(p[rows])
     return q

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from harness.configure.settings import Settings
-from harness.evaluation.selection import has_bounds
+from harness.evaluation.selection import has_bounds, has_interval
 from harness.evaluation.summary import mask_pairs
 
 KINDS = {
@@ -67,11 +67,25 @@ def describe_means(table: pd.DataFrame, settings: Settings, dots: bool = False) 
     return sentences
 
 
+def describe_errors(table: pd.DataFrame, settings: Settings) -> str:
+    """Return the sentence of a caption that explains the intervals of errors."""
+    runs = f"{format_range(table['reps'])} replications"
+    if table["y_low"].isna().all():
+        return f"From {runs}, without intervals."
+    size = " Absolute values." if settings.figure.y == "bias" and settings.figure.yscale else ""
+    return f"From {runs}; bars: 95 % intervals from leaving out one replication at a time.{size}"
+
+
 def describe_bounds(table: pd.DataFrame, settings: Settings) -> list[str]:
     """Return the sentences of a caption that explain the marks of bounds and intervals."""
     averaged = " (means)" if table["reps"].max() > 1 else ""
+    ends = {"confidence intervals of the estimates": has_interval(table, settings)}
+    ends["from an estimate to its bound"] = has_bounds(table, settings) & ~has_interval(
+        table, settings
+    )
+    pale = " or ".join(text for text, mask in ends.items() if mask.any())
     marks = (
-        (has_bounds(table, settings), "Pale bars: from an estimate to its bounds"),
+        (has_bounds(table, settings), f"Pale bars: {pale}"),
         (table["kind"].isin(["lower", "upper"]), "Ticks: bounds, with an arrow to the truth"),
         (table["kind"].eq("interval"), "Bars with end caps: intervals"),
     )

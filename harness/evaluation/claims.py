@@ -38,7 +38,7 @@ from scipy.stats import norm, t
 
 from harness.errors import BadInputError
 from harness.evaluation import reproduction
-from harness.evaluation.rates import clopper_pearson
+from harness.math.rates import clopper_pearson
 
 LEVEL = 0.99  # two-sided level of all intervals
 # Smallest number of values with an interval: with fewer, Student's interval depends too much on the

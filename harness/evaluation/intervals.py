@@ -20,9 +20,9 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from harness.evaluation import arena, rates
+from harness.evaluation import arena
 from harness.evaluation.summary import covers
-from harness.math import estimands
+from harness.math import estimands, rates
 from harness.records.schema import has_number
 
 Families: TypeAlias = Mapping[str, Sequence[str]]

@@ -42,13 +42,13 @@ def drop_repeats(rows: pd.DataFrame, experiments: Iterable[str] | None = None) -
     """Keep one row for each reported number.
 
     Several experiments may compare the same number. The row of the first experiment with a verdict
-    is kept, else the row of the first experiment. `experiments` is the order, by default that of
-    the rows. Rows of experiments that it does not name are dropped.
+    is kept, else that of the first with a number of ours, else that of the first. `experiments` is
+    the order, by default that of the rows. Rows of experiments that it does not name are dropped.
     """
     order = list(rows["experiment"].unique() if experiments is None else experiments)
     mine = rows[rows["experiment"].isin(order)]
-    unjudged = mine["verdict"].eq(verdicts.UNJUDGED)
-    rank = mine["experiment"].map(order.index).astype(int) + len(order) * unjudged
+    lacks = mine["verdict"].eq(verdicts.UNJUDGED).astype(int) + mine["ours"].isna()
+    rank = mine["experiment"].map(order.index).astype(int) + len(order) * lacks
     return mine.loc[rank.sort_values(kind="stable").index].drop_duplicates(reproduction.KEY)
 
 
@@ -76,23 +76,33 @@ def count_others(rows: pd.DataFrame | None) -> dict[str, int]:
 def count_outcomes(rows: pd.DataFrame | None, paper: str) -> dict[str, int]:
     """Count a paper's printed numbers by outcome (the keys of OUTCOMES).
 
-    `rows` is the paper's reproduction.csv, or None if nothing was computed here. Each number
-    counts once. It counts as a constant if reported.csv says that a formula gives it. It counts as
-    from the authors' rows if the experiment only reads the authors' published rows
-    (`records_from`).
+    `rows` is the paper's reproduction.csv, or None if nothing was computed here.
+    """
+    counts = printed_outcomes(rows, paper)["outcome"].value_counts()
+    return {name: int(counts.get(name, 0)) for name in OUTCOMES}
+
+
+def printed_outcomes(rows: pd.DataFrame | None, paper: str) -> pd.DataFrame:
+    """Return a paper's printed numbers, one row for each, with the `outcome` (a key of OUTCOMES).
+
+    `rows` is the paper's reproduction.csv, or None if nothing was computed here. A number is a
+    constant if reported.csv says that a formula gives it. It is from the authors' rows if the
+    experiment only reads the authors' published rows (`records_from`). Further columns: item, row,
+    column; and experiment, verdict, ours and of (the cells) of the row that counts.
     """
     path = reproduction.reported_path(paper)
     printed = pd.read_csv(path, dtype=dict.fromkeys(reproduction.KEY, str))
     printed = printed[printed["source"].eq(reproduction.PRINTED)]
     printed = printed.reindex(columns=[*reproduction.KEY, "given_by"])
     if rows is None:
-        return {**dict.fromkeys(OUTCOMES, 0), "no number of ours": len(printed)}
-    judged = drop_repeats(rows)[[*reproduction.KEY, "experiment", "verdict", "ours"]]
+        return printed.assign(outcome="no number of ours")
+    counted = [*reproduction.KEY, "experiment", "verdict", "ours", "of"]
+    judged = drop_repeats(rows).reindex(columns=counted)
     judged = judged.astype(dict.fromkeys(reproduction.KEY, str))
     table = printed.merge(judged, on=reproduction.KEY, how="left")
     readers = [name for name in table["experiment"].dropna().unique() if _reads_rows(name)]
     agrees = table["verdict"].isin(["identical", "within error"])
-    outcome = np.select(
+    table["outcome"] = np.select(
         [
             agrees & table["given_by"].notna(),
             agrees & table["experiment"].isin(readers),
@@ -111,8 +121,7 @@ def count_outcomes(rows: pd.DataFrame | None, paper: str) -> dict[str, int]:
         ],
         "no number of ours",
     )
-    counts = pd.Series(outcome).value_counts()
-    return {name: int(counts.get(name, 0)) for name in OUTCOMES}
+    return table
 
 
 def _reads_rows(experiment: str) -> bool:

@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -162,9 +161,6 @@ def read(name: str) -> Paper:
             f"{where} does not exist; write it with the entries listed in "
             "harness/evaluation/papers.py."
         ) from None
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise BadInputError(f"{where} is not valid YAML ({reason}); correct it.") from None
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0]
         raise BadInputError(f"{where}: {error.full_key}: {reason}; correct this entry.") from None

@@ -25,8 +25,8 @@ from harness.configure.ranking import levels
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
 from harness.evaluation import text_tables
-from harness.evaluation.rates import Z95, wilson
 from harness.evaluation.selection import label
+from harness.math.rates import Z95, wilson
 from harness.records.schema import WITH_NUMBER, has_number
 from harness.records.truths import read_truths
 

@@ -234,6 +234,19 @@ def compare(
     return frame[[*COLUMNS, "keys"]]
 
 
+def rows_of_variation(compared: pd.DataFrame, changed: Collection[str]) -> pd.DataFrame:
+    """Return the rows in which a variation of an experiment can be compared with the paper.
+
+    `compared` is a table of `compare`, and `changed` holds the paths of the changed settings. Rows
+    are dropped if the variation has computed no number for them. If the variation changes n, rows
+    whose label does not state n are dropped too.
+    """
+    kept = compared["ours"].notna()
+    if "n" in changed:
+        kept &= (compared["row"] + ", " + compared["column"]).str.contains("n = ", regex=False)
+    return compared[kept].reset_index(drop=True)
+
+
 def _with_standard_errors(ours: pd.DataFrame, asked: pd.DataFrame) -> pd.DataFrame:
     """Add a row with our standard error for every reported standard error that `ours` lacks.
 

@@ -67,3 +67,11 @@ def has_bounds(table: pd.DataFrame, settings: Settings) -> pd.Series:
     """
     bounded = table["low"].gt(0) | table["high"].notna()
     return table["kind"].eq("point") & bounded & (not settings.item)
+
+
+def has_interval(table: pd.DataFrame, settings: Settings) -> pd.Series:
+    """Return the mask of the rows of `has_bounds` with two ends: confidence intervals.
+
+    The other rows of `has_bounds` have one end, a lower or an upper bound.
+    """
+    return has_bounds(table, settings) & table["low"].notna() & table["high"].notna()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from harness.common.columns import SUMMARY_COLUMNS
 from harness.common.writing import difference
+from harness.records.parameters import parameter_columns, sort_values
 from harness.records.schema import has_number
 
 GROUP = ["problem", "notion", "n", "estimator", "estimand"]
@@ -40,7 +41,8 @@ def evaluate(
         problem, notion, n, estimator, estimand
             The group of the row. One id can stand for several problems or estimators (another
             file, other parameters). Each of them then has a row, and `problem_key` or
-            `estimator_key` differ.
+            `estimator_key` differ. Parameters that vary, such as the bins of a sweep, are columns
+            if the records have these columns, as those of `load_records` do.
         reps, undefined
             Number of estimates with a number, and of undefined estimates.
         mean, se, sd
@@ -70,10 +72,11 @@ def evaluate(
     >>> evaluate(records)[["reps", "mean", "se", "bias", "rmse"]].round(4).values.tolist()
     [[2.0, 0.2, 0.1, 0.1, 0.1414]]
     """
-    columns = [*apart, *SUMMARY_COLUMNS]
+    varied = parameter_columns(records)
+    columns = [*apart, *GROUP[:-1], *varied, *SUMMARY_COLUMNS[len(GROUP) - 1 :]]
     if records.empty:
         return pd.DataFrame(columns=columns)
-    by = [*apart, *GROUP, *KEYS]
+    by = [*apart, *GROUP, *varied, *KEYS]
     place = records.groupby(by, sort=False, observed=True, dropna=False).ngroup().to_numpy()
     numbered = has_number(records).to_numpy()
 
@@ -113,7 +116,7 @@ def evaluate(
     counts = ["reps", "undefined"]
     table[counts] = table[counts].fillna(0).astype(int)
     table.loc[mask_pairs(table, files), "se"] = np.nan
-    table = table.sort_values([*apart, *GROUP], kind="stable", ignore_index=True)
+    table = sort_values(table, [*apart, *GROUP[:-1], *varied, GROUP[-1]])
     return table.reindex(columns=columns)
 
 

@@ -14,8 +14,10 @@ import pandas as pd
 from harness.configure import sweeps
 from harness.configure.settings import Settings
 from harness.evaluation import tables
+from harness.evaluation.convergence import add_errors
 from harness.evaluation.summary import evaluate
 from harness.plan.plan import Plan
+from harness.records.parameters import parameter_columns
 
 Point: TypeAlias = dict[str, Any]  # {name of a swept parameter: value}
 
@@ -41,6 +43,7 @@ class SweepResults:
         # The first cell of a process also loads packages; the median is not affected.
         long["cpu_seconds"] = cells["cpu_seconds"].transform("median")
         table = evaluate(long, settings.files, apart=["point"])
+        table = add_errors(table, long, settings, apart=["point"])
         order = {name: i for i, name in enumerate(settings.problem)}
         table["_problem"] = table["problem"].map(lambda name: order.get(name, len(order)))
         table["_rank"] = [self._ranks(points[i]) for i in table["point"]]
@@ -67,6 +70,7 @@ class SweepResults:
             for key, many in self.plan.values.items()
         }
         rows = records[records["key"].isin(of_cell)]
+        rows = rows.drop(columns=parameter_columns(rows))  # the points hold these values
         rows = rows.assign(point=[of_cell[key] for key in rows["key"]])
         return rows.explode("point", ignore_index=True).astype({"point": int}), points
 

@@ -12,6 +12,8 @@ import pandas as pd
 from harness.common.wording import DASH
 from harness.common.writing import whole_file, write_csv
 from harness.configure.settings import Settings
+from harness.evaluation import convergence
+from harness.evaluation.convergence import add_errors
 from harness.evaluation.latex import latex
 from harness.evaluation.selection import OWN_RANDOMNESS, estimators, label, shown_estimands
 from harness.evaluation.summary import evaluate, mask_pairs
@@ -22,13 +24,15 @@ SMALLEST_SPREAD = 1e-12  # a smaller spread comes from rounding
 # Half of the last printed digit. An interval shows its value only if the value is farther than this
 # from the middle.
 MIDDLE = 5e-5
+SLOPE_ROW = "slope"  # in place of n, in the rows of slopes
 SUBSETS = "spread over random subsets of the rows"
 Key = tuple[Any, ...]
 
 
 def summary(records: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """Return `harness.evaluate` of the records, with labels next to the ids."""
-    return with_labels(evaluate(records, settings.files), settings)
+    frame = add_errors(evaluate(records, settings.files), records, settings)
+    return with_labels(frame, settings)
 
 
 def with_labels(frame: pd.DataFrame, settings: Settings, position: int = 0) -> pd.DataFrame:
@@ -67,12 +71,14 @@ def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -
           value is added, as in '(value 0.0700)', if it is not the middle;
         * '0.0713 (spread 0.0008)': a value on rows of a file, which has no standard error. The
           spread is the standard deviation over runs on the same rows, or over subsets of the rows;
+        * '0.0132 [0.0101, 0.0171]': with `figure.y`, the error with its interval. The slope against
+          n has a row 'slope' below the sizes, unless rows are kept apart;
         * the status of a cell without a number;
         * a dash where there is no cell.
     """
     shown = shown_estimands(records, settings)
     files = set(settings.files)
-    frame = evaluate(records, files, apart)
+    frame = add_errors(evaluate(records, files, apart), records, settings, apart)
     levels = [
         *apart,
         "problem",
@@ -86,7 +92,12 @@ def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -
         row = rows.setdefault(tuple(names[level] for level in levels), {})
         column = label(settings, "estimator", place["estimator"])
         if r is not None and r["status"] in WITH_NUMBER:
-            row[column] = _entry(r, (r["problem"], r["n"]) in files)
+            on_file = (r["problem"], r["n"]) in files
+            row[column] = _error(r) if settings.figure.y else _entry(r, on_file)
+            if not apart and not math.isnan(r.get("slope", math.nan)):
+                below = tuple((names | {"n": SLOPE_ROW})[level] for level in levels)
+                text = _with_ends(r["slope"], r["slope_low"], r["slope_high"], 2)
+                rows.setdefault(below, {})[column] = text
             if not math.isnan(r["truth"]):
                 row["truth"] = f"{r['truth']:.4f}"
         elif r is not None:
@@ -103,10 +114,15 @@ def wide(records: pd.DataFrame, settings: Settings, apart: Sequence[str] = ()) -
     ranks = {name: {v: i for i, v in enumerate(values)} for name, values in orders.items()}
     table = table.sort_index(
         level=list(range(len(levels))),
-        key=lambda level: level.map(ranks[level.name]) if level.name in ranks else level,
+        key=lambda level: (
+            level.map(ranks[level.name]) if level.name in ranks else level.map(_rank_size)
+        ),
     )
     drawn = frame[has_number(frame) & frame["estimand"].isin(shown)]
     heading = "" if len(shown) > 1 else f"{shown[0]}: "
+    if settings.figure.y:
+        table.columns.name = heading + convergence.heading(settings.figure.y)
+        return table
     table.columns.name = heading + _heading(drawn, settings, _level(records, shown))
     return table
 
@@ -138,6 +154,20 @@ def places(
         for estimand in [r["estimand"]] if r["estimand"] in shown else shown:
             place = {**r, "estimand": estimand, "n": int(r["n"])}
             yield place, r if r["estimand"] in ("", estimand) else None
+
+
+def _rank_size(value: Any) -> Any:
+    return math.inf if value == SLOPE_ROW else value
+
+
+def _error(r: Mapping[str, Any]) -> str:
+    """Format the error of one entry of the wide table with its interval."""
+    return DASH if math.isnan(r["y"]) else _with_ends(r["y"], r["y_low"], r["y_high"], 4)
+
+
+def _with_ends(value: float, low: float, high: float, digits: int) -> str:
+    ends = "" if math.isnan(low) else f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return f"{value:.{digits}f}{ends}"
 
 
 def _entry(r: Mapping[str, Any], on_file: bool) -> str:

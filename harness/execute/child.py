@@ -2,19 +2,22 @@
 
 The forking process imports the harness once. It forks a computing process, which runs cells, and
 forks the next one when the computing process has ended.
+
+Faults that need this: an estimator crashes, exits, or asks for far too large an array. It leaves
+processes behind, such as those of a pool. The driver is killed, and its processes must end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import importlib
 import os
 import pickle
 import resource
 import signal
 import sys
-import traceback
 import warnings
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
@@ -22,7 +25,7 @@ from typing import Any, NoReturn
 import pandas  # noqa: F401  imported here, so that forked processes need not import it again
 import pyarrow.parquet  # noqa: F401
 
-from harness.common.escaping import error_message
+from harness.common.escaping import error_message, escape
 from harness.common.user_code import is_ours
 from harness.execute import chunk, isolation, processes, stops, truths  # noqa: F401
 
@@ -30,6 +33,9 @@ from harness.execute import chunk, isolation, processes, stops, truths  # noqa: 
 # once. Slow growth is stopped earlier, because the supervisor watches the resident memory.
 HEADROOM_MB = 2048.0
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl
+# Errors of the operating system that come from limits of this process, which an estimator may have
+# lowered. Others come from the store of the records, and concern the whole run.
+_OF_LIMITS = {errno.EFBIG, errno.EMFILE, errno.ENOMEM, errno.EAGAIN}
 
 
 def main(pipe: int, notes: int, parent: int) -> None:
@@ -87,7 +93,11 @@ def end_with(parent: int, number: int = signal.SIGKILL) -> None:
 
 
 def _serve(pipe: Connection, parent: int) -> NoReturn:
-    """Run the calls that the supervisor sends, until the pipe is closed or SIGINT arrives."""
+    """Run the calls that the supervisor sends, until the pipe is closed or SIGINT arrives.
+
+    If anything fails between two calls, for example because an alarm of an estimator rings, this
+    process sends the error and ends. The next one is forked.
+    """
     os.setsid()
     # Workers of Ray block both signals, and child processes inherit this.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
@@ -102,16 +112,15 @@ def _serve(pipe: Connection, parent: int) -> NoReturn:
             _enter(*surroundings)
             _limit_memory(megabytes)
             pipe.send(_call(function, argument))
-    except stops.StoppedError:
-        _die_of(signal.SIGINT)
-    except stops.TerminatedError:
-        _die_of(signal.SIGTERM)
-    except (EOFError, OSError):  # the supervisor has ended, or an estimator has closed the pipe
-        pass
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        if stops.received:
+            _die_of(stops.received[-1])
+        # The pipe is closed if the supervisor has ended, or if an estimator has closed it.
+        with contextlib.suppress(BaseException):
+            pipe.send(("raised", _portable(error)))
     finally:
-        sys.stderr.flush()
+        with contextlib.suppress(BaseException):
+            sys.stderr.flush()
         os._exit(1)
 
 
@@ -131,12 +140,21 @@ def _call(function: str, argument: bytes) -> tuple[str, Any]:
         value = pickle.loads(argument)
         processes.note(0, True, 0)
         return "returned", getattr(importlib.import_module(module), name)(value)
-    except Exception as error:
-        kind = type(error).__module__
-        if is_ours(kind) or kind in sys.stdlib_module_names:
-            return "raised", error
-        # The supervisor may not be able to import the class of the error.
-        return "raised", RuntimeError(f"{type(error).__name__}: {error_message(error)}")
+    except BaseException as error:
+        if stops.received:
+            raise
+        return "raised", _portable(error)
+
+
+def _portable(error: BaseException) -> Exception:
+    """Return an error as the supervisor may get it: ours, one of the store, or else its text."""
+    if isinstance(error, Exception) and is_ours(type(error).__module__):
+        return error
+    if isinstance(error, OSError) and error.errno not in _OF_LIMITS:
+        if error.errno is None:
+            return OSError(error_message(error))
+        return OSError(error.errno, error.strerror, error.filename, None, error.filename2)
+    return processes.FailedError(f"{escape(type(error).__name__)}: {error_message(error)}")
 
 
 def _enter(path: list[str], folder: str | None, environment: dict[str, str] | None) -> None:

@@ -2,6 +2,10 @@
 
 This code runs in a computing process (see `harness.execute.supervise`). The records of a chunk form
 a part, which is one Parquet file.
+
+Faults that need this: an estimator raises, also an error whose message cannot be read. It alters
+its sample, which its neighbours share. The process is killed, which may cost only the records of
+the last FLUSH_SECONDS.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from harness.errors import BadInputError, UndefinedError
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate, EstimatorSpec, is_finite
 from harness.execute import isolation, processes, stops
-from harness.execute.isolation import Footing
+from harness.execute.pace import Work
 from harness.math import estimands
 from harness.math.notions import reduce
 from harness.plan.cells import Cell
@@ -38,6 +42,7 @@ from harness.records import parts
 PEAK_SECONDS = 5e-4
 # Records are written to a file when the oldest of them has waited so many seconds.
 FLUSH_SECONDS = 10.0
+FLUSH_NUMBERS = 4_000_000  # or when their arrays have more numbers (32 MB)
 TRACEBACK_CHARACTERS = 1500  # length of the traceback in the record of a failed cell
 
 
@@ -59,8 +64,8 @@ _components: dict[tuple[str, str], Component] = {}
 _identities: dict[str, str] = {}  # {key of a problem: digits that seed its random generators}
 
 
-def run_chunk(argument: tuple[bytes, list[int]]) -> int:
-    """Compute some cells of a chunk, and return how many of them failed.
+def run_chunk(argument: tuple[bytes, list[int]]) -> Work:
+    """Compute some cells of a chunk, and return a report on them.
 
     `argument` contains the pickled chunk and the positions of the cells to compute.
     """
@@ -71,8 +76,8 @@ def run_chunk(argument: tuple[bytes, list[int]]) -> int:
     return compute({**task, "cells": [task["cells"][position] for position in positions]})
 
 
-def compute(task: dict[str, Any]) -> int:
-    """Compute the cells of a chunk in this process, write their records, and count failed cells.
+def compute(task: dict[str, Any]) -> Work:
+    """Compute the cells of a chunk in this process, write their records, and return a report.
 
     `task` is the dictionary that `run._tasks` makes.
 
@@ -84,13 +89,17 @@ def compute(task: dict[str, Any]) -> int:
     pid = os.getpid()
     part = parts.Part(buckets.local_folder(task["out"]), task["after"])
     samples = _Samples(task["foreign"])
-    failed, recorded, peak = 0, 0, _peak_mb()
+    work, recorded, peak = Work(), 0, _peak_mb()
     # Code typed at a prompt runs in the user's process, which is left as it is.
-    footing = Footing.read() if task["foreign"] and processes.is_supervised() else None
+    is_tidied = task["foreign"] and processes.is_supervised()
+    folder = isolation.working_folder()
+    ended = time.perf_counter()
     try:
         with one_thread():
             for position, cell in enumerate(task["cells"]):
                 processes.note(position, False, recorded)
+                needed = {("problem", cell.problem), ("estimator", cell.estimator)}
+                is_cold = not needed <= _components.keys()
                 problem = _component("problem", cell.problem, task)
                 estimator = _component("estimator", cell.estimator, task)
                 columns = parts.record_columns(problem, estimator, cell, task["run_id"])
@@ -111,27 +120,27 @@ def compute(task: dict[str, Any]) -> int:
                         raise stops.interruption(error) from None
                     remedy = "; raise max_memory" if isinstance(error, MemoryError) else ""
                     rows = [{"status": "failed", "reason": f"{_traceback_tail(error)}{remedy}"}]
-                    failed += 1
+                    work.failed += 1
                 processes.exit_if_forked(pid)
                 seconds = time.perf_counter() - wall
                 if seconds > PEAK_SECONDS:
                     peak = _peak_mb()
                 used = {"seconds": seconds, "cpu_seconds": _cpu_seconds() - cpu, "peak_mb": peak}
-                if footing:
-                    isolation.end_detached()
-                    if (defect := footing.restore()) is not None:
-                        part.rows.clear()  # the cells before this one are computed again
-                        raise processes.EndedError(defect)
+                if is_tidied:
+                    isolation.tidy(folder)
                 part.add({**columns, **used}, rows)
                 if rows[0]["status"] == "failed" and task["on_error"] == "raise":
                     raise CellFailedError(f"{cell.described}: {rows[0]['reason']}")
-                if time.monotonic() - part.since > FLUSH_SECONDS:
+                began, ended = ended, time.perf_counter()
+                work.add_cell(cell.kind, ended - began, is_cold)
+                is_old = time.monotonic() - part.since > FLUSH_SECONDS
+                if is_old or part.numbers > FLUSH_NUMBERS:
                     part.write()
                     recorded = position + 1
     finally:
         processes.exit_if_forked(pid)
         part.write()
-    return failed
+    return work
 
 
 class _Samples:
@@ -248,6 +257,7 @@ def _rows(estimates: dict[str, Estimate]) -> list[dict[str, Any]]:
                 "level": e.level,
                 "kind": e.kind,
                 "diagnostics": json.dumps(diagnostics) if diagnostics else None,
+                "arrays": [(escape(key), a) for key, a in (e.arrays or {}).items()] or None,
                 "status": "ok" if fine else "undefined",
                 "reason": None if fine else f"the value is {e.value}",
             }
@@ -265,6 +275,6 @@ def _traceback_tail(error: BaseException) -> str:
         if last.startswith(f"{type(error).__name__}: {error_message(error)}"):
             lines = lines[:-1]
         return f"{''.join(lines)[-TRACEBACK_CHARACTERS:].rstrip()}\n{last}"
-    except (Exception, SystemExit) as broken:  # the methods or attributes of the error raise
+    except BaseException as broken:  # the methods or attributes of the error raise
         name = type(error).__name__
         return f"{name}: its message cannot be read, because that raises {type(broken).__name__}"

@@ -1,8 +1,12 @@
 """Engines distribute chunks of cells to this process, child processes, or a Dask or Ray cluster.
 
 With every engine except `serial`, a supervised process (see `harness.execute.supervise`) computes a
-chunk and writes the records. A worker sends back only the number of failed cells, and the cells
-that ended their process. If a worker is lost, Dask and Ray send its chunk to another worker.
+chunk and writes the records. A worker sends back only the number of failed cells, the times of each
+kind of cell, and the cells that ended their process. If a worker is lost, Dask and Ray send its
+chunk to another worker.
+
+Faults that need this: a worker, a host or the scheduler of a cluster vanishes. Nobody answers at
+the address. Another host does not see the folder of the results.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from harness.common.escaping import error_message
 from harness.configure.addresses import host_and_port
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.execute import isolation, processes, stops, supervise, watchdog
+from harness.execute import processes, stops, supervise
 from harness.execute.chunk import run_chunk
 from harness.execute.processes import Limits
 from harness.execute.supervise import Answer, Task
@@ -37,6 +41,7 @@ PACKAGES = {"dask": "distributed", "ray": "ray"}
 ANSWERS_WITHIN = 10.0  # seconds within which a cluster must answer
 # Seconds within which other hosts must see a new file. NFS may cache for a while that it is absent.
 SEEN_WITHIN = 60.0
+_RAY_REACHABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # "0" on all systems: one machine alone
 TRIES = 3  # how often Ray sends the chunk of a lost worker to another worker
 Answers = Generator[tuple[int, Answer], None, None]  # (number of a chunk, its answer)
 Submit = Callable[..., Future[Answer]]
@@ -258,9 +263,14 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     ray, address = _package(settings), settings.address
+    # Without an address, Ray would listen on all interfaces of this machine. This switch of its own
+    # makes its servers listen on 127.0.0.1. Ray reads it when it is imported, which may be earlier.
+    # It is set back afterwards: a cluster that somebody starts from this process is not meant.
+    before = os.environ.get(_RAY_REACHABLE)
+    os.environ[_RAY_REACHABLE] = "1" if address else "0"
+    ray._private.ray_constants.ENABLE_RAY_CLUSTER = bool(address)
     local = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": 10**8}
     was_connected, handler = ray.is_initialized(), signal.getsignal(signal.SIGTERM)
-    before = isolation.with_descendants(os.getpid())
     try:
         if not was_connected:
             options = {} if address else local
@@ -268,16 +278,16 @@ def _ray(settings: Settings, workers: int) -> Iterator[tuple[Submit, int]]:
     except Exception as error:
         raise (_no_answer(settings, error) if address else error) from None
     finally:
+        os.environ.pop(_RAY_REACHABLE)
+        if before is not None:
+            os.environ[_RAY_REACHABLE] = before
         if threading.current_thread() is threading.main_thread():
             # Ray installs a handler of its own, which would change the exit status.
             signal.signal(signal.SIGTERM, handler)
     remote = ray.remote(num_cpus=1, max_retries=TRIES)(compute_in_cluster)
-    # If this process is killed, two helpers of Ray would live for another minute.
-    started = set(isolation.with_descendants(os.getpid())).difference(before)
     try:
         processors = int(ray.cluster_resources().get("CPU", workers))
-        with watchdog.ends_with_us(started):
-            yield lambda function, *given: remote.remote(*given).future(), processors
+        yield lambda function, *given: remote.remote(*given).future(), processors
     finally:
         if not was_connected:
             ray.shutdown()

@@ -1,14 +1,16 @@
-"""Find the cells of a plan that are still to compute, estimate their time, and form chunks.
+"""Find the cells of a plan that are still to compute, and form chunks.
 
 Cells are created in batches, when they are needed. The memory therefore depends on the number of
 kinds of cells (problem, notion, estimator, n), and not on the number of replications.
+
+Faults that need this: a run was stopped or killed, and the same command must compute the remaining
+cells alone. A worker is killed, which costs one small chunk.
 """
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from harness.common.seeds import digest
 from harness.configure.settings import Settings
-from harness.estimators.base import EstimatorSpec
+from harness.execute.pace import Pace
 from harness.plan.cells import Cell, Kind, samples
 from harness.plan.plan import Plan
 from harness.records import reader
@@ -30,12 +32,10 @@ CHUNK_CELLS = 5000  # largest number of cells of a chunk
 CHUNK_SECONDS = 2.0  # a chunk is complete after so many expected seconds
 LAST_CHUNKS = 4  # divisor of the size of the last chunks, so that all workers end together
 BATCH = 1024  # number of samples whose cells are looked up in the records together
-# Overhead of a cell for its random generators and its record, in seconds.
-CELL_SECONDS = 4e-4
-# Overhead for drawing and reducing a sample, in seconds for each of its n rows.
+# A chunk may take so many more seconds for each of the n rows of a sample, because the next chunk
+# draws the sample again.
 SAMPLE_SECONDS = 1e-6
-# Seconds per 1,000 rows that a cell is expected to take if nothing is known about its estimator.
-UNKNOWN_SECONDS = 2e-3
+UNTIMED_SECONDS = CHUNK_SECONDS / 8  # assumed for a cell of which nothing is known
 
 # State of a cell in the records. NOTHING: no record, or only an interrupted attempt. FINISHED: a
 # record with status ok or undefined.
@@ -101,6 +101,11 @@ class Tally:
     planned: Counter[str] = field(default_factory=Counter)
     reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
 
+    @property
+    def rows(self) -> int:
+        """Number of rows of all samples of the cells to compute, a rough measure of their work."""
+        return sum(cells * n for (_, _, _, n), cells in self.kinds.items())
+
 
 @dataclass(frozen=True)
 class Pending:
@@ -125,6 +130,14 @@ class Pending:
                     tally.counts["skipped"] += 1
                     tally.reasons[cell.estimator, reason] += 1
         return tally
+
+    def todo_by_component(self) -> dict[str, dict[str, int]]:
+        """Return the numbers of cells to compute by id: {"estimator": {id: n}, "problem": ...}."""
+        todo = {"estimator": Counter[str](), "problem": Counter[str]()}
+        for (problem, _, estimator, _), cells in self.tally.kinds.items():
+            todo["estimator"][self.plan.estimators[estimator].id] += cells
+            todo["problem"][self.plan.problems[problem].id] += cells
+        return {group: dict(counts) for group, counts in todo.items()}
 
     def samples(self) -> Iterator[list[Cell]]:
         """Yield the cells to compute, one list for each sample.
@@ -185,78 +198,20 @@ def worker_count(settings: Settings) -> int:
     return int(joblib.cpu_count() if settings.jobs < 0 else settings.jobs)
 
 
-class Costs:
-    """Expected CPU seconds of the cells of a plan.
-
-    The expectation for a cell is the first of these values that is known:
-
-    1. the median of earlier records with the same problem, notion, n and estimator;
-    2. the median of earlier records with the same notion, n and estimator;
-    3. the time in the record with the same notion and estimator whose n is nearest;
-    4. the same for records of this estimator's id with other parameters;
-    5. the time that the estimator declares for n = 1,000;
-    6. UNKNOWN_SECONDS, a default for n = 1,000.
-
-    If the cell has a larger n than the value is for, values 3 to 6 are multiplied by the ratio of
-    the two n.
-
-    `past` are the rows of `reader.seconds_per_cell`. By default, they are read from `out`.
-    """
-
-    def __init__(self, plan: Plan, out: Path, past: list[tuple[Any, ...]] | None = None):
-        self.plan = plan
-        self.past: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-        rows = reader.seconds_per_cell(out) if past is None else past
-        for name, key, problem, notion, n, seconds in rows:
-            for same in ((key, problem, notion, n), (key, notion, n)):
-                self.past[same].append(seconds)
-            for similar in ((key, notion), (name, notion)):
-                self.past[similar].append((n, seconds))
-        self._known: dict[Kind, tuple[float, bool]] = {}
-
-    def seconds(self, kind: Kind) -> tuple[float, bool]:
-        """Return the expected CPU seconds of a cell of this kind, and whether they are measured.
-
-        They are measured if earlier records of the same estimator, notion and n exist.
-        """
-        if kind not in self._known:
-            self._known[kind] = self._estimate(*kind)
-        return self._known[kind]
-
-    def _estimate(self, problem: str, notion: str, name: str, n: int) -> tuple[float, bool]:
-        estimator = self.plan.estimators[name]
-        problem_key = self.plan.problems[problem].key
-        for same in ((estimator.key, problem_key, notion, n), (estimator.key, notion, n)):
-            if same in self.past:
-                return statistics.median(self.past[same]), True
-        for similar in ((estimator.key, notion), (estimator.id, notion)):
-            if similar in self.past:
-                _, size, seconds = min(
-                    (abs(n - n_past), n_past, s) for n_past, s in self.past[similar]
-                )
-                return seconds * max(1.0, n / size), False
-        declared = EstimatorSpec.read(estimator.object, "seconds")
-        return (UNKNOWN_SECONDS if declared is None else declared) * max(1.0, n / 1000), False
-
-    def total(self, kinds: Mapping[Kind, int]) -> float:
-        """Return the expected CPU seconds of all cells in {kind: number of cells}.
-
-        The overhead for drawing samples and writing records is included.
-        """
-        return sum(
-            cells * (self.seconds(kind)[0] + CELL_SECONDS + SAMPLE_SECONDS * kind[3])
-            for kind, cells in kinds.items()
-        )
+def read_pace(work: Pending, out: Path) -> Pace:
+    """Return the pace of the cells to compute, with the times of the records in `out`."""
+    return Pace(work.plan, work.tally.kinds, reader.seconds_per_cell(out))
 
 
 def make_chunks(
-    groups: Iterable[list[Cell]], total: int, costs: Costs, workers: int
+    groups: Iterable[list[Cell]], total: int, pace: Pace, workers: int
 ) -> Iterator[list[Cell]]:
     """Join consecutive cells to chunks of about equal time, and yield the chunks.
 
-    There are at least eight chunks per worker if there are enough cells. The last chunks are
-    smaller, so that all workers end at about the same time. The cells of a chunk have the same
-    owner (see `Plan.owner`).
+    A chunk is formed when a worker is free, with the times that are known by then. There are at
+    least eight chunks per worker if there are enough cells. The last chunks are smaller, so that
+    all workers end at about the same time. The cells of a chunk have the same owner (see
+    `Plan.owner`).
 
     Parameters
     ----------
@@ -264,8 +219,8 @@ def make_chunks(
         Cells to compute, one list for each sample.
     total : int
         Number of all cells in `groups`.
-    costs : Costs
-        Expected seconds of the cells.
+    pace : Pace
+        Measured seconds of cells.
     workers : int
         Number of worker processes.
     """
@@ -273,13 +228,13 @@ def make_chunks(
     chunk: list[Cell] = []
     seconds, left, owner = 0.0, total, None
     for cells in groups:
-        if chunk and costs.plan.owner(cells[0]) != owner:
+        if chunk and pace.plan.owner(cells[0]) != owner:
             yield chunk
             left, chunk, seconds = left - len(chunk), [], 0.0
-        owner = costs.plan.owner(cells[0])
+        owner = pace.plan.owner(cells[0])
         for cell in cells:
             chunk.append(cell)
-            seconds += costs.seconds(cell.kind)[0] + CELL_SECONDS
+            seconds += pace.mean(cell.kind) or UNTIMED_SECONDS
             if len(chunk) >= most or seconds > CHUNK_SECONDS + SAMPLE_SECONDS * cell.n:
                 yield chunk
                 left, chunk, seconds = left - len(chunk), [], 0.0

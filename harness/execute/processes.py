@@ -2,6 +2,9 @@
 
 A computing process notes its current cell in a file. The supervisor can read this note however the
 process ends. Output of the process is shown on standard error, escaped and cut after some length.
+
+Faults that need this: an estimator hangs, eats memory, prints without end, or prints codes that
+change the terminal. It forks, and the copy would go on with the same cells.
 """
 
 from __future__ import annotations
@@ -55,6 +58,13 @@ class EndedError(Exception):
     def __init__(self, reason: str, limit: str | None = None):
         super().__init__(reason)
         self.limit = limit
+
+
+class FailedError(Exception):
+    """Error for a computing process in which something failed outside of any cell.
+
+    The message has the type and the message of that error, whose class may not exist here.
+    """
 
 
 @dataclass(frozen=True)
@@ -185,8 +195,8 @@ class Child:
             which cell was running.
         WorkerDiedError
             If `is_stopped` returns True.
-        Exception
-            Any error that the function raised.
+        FailedError
+            If the function raised an error, except one of the harness, or of the operating system.
         """
         os.pwrite(self.notes.fileno(), _NOTE.pack(*Note()), 0)
         self.output.left = SHOWN_CHARACTERS
@@ -199,8 +209,6 @@ class Child:
             message = self.receive(POLL_SECONDS)
             if message is not None:
                 kind, content = message
-                if isinstance(content, EndedError):  # the process cannot go on
-                    self.end()
                 if kind == "raised":
                     raise content
                 return content

@@ -7,44 +7,43 @@ was stopped is resumed by running the same plan again.
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.common import buckets
+from harness.common import buckets, memory
 from harness.common.escaping import error_message
 from harness.common.progress import Progress
 from harness.configure.compose import out_folder
 from harness.configure.settings import Settings
+from harness.errors import BadInputError
 from harness.execute import engines, processes, stops, supervise
 from harness.execute.chunk import CellFailedError
 from harness.execute.pending import (
     FINISHED,
-    Costs,
     Pending,
     make_chunks,
     pending,
+    read_pace,
     read_states,
     worker_count,
 )
 from harness.execute.stops import RunInterruptedError, TerminatedError
 from harness.execute.supervise import Answer, Task
-from harness.plan.cells import Cell
+from harness.plan.cells import Cell, Kind
 from harness.plan.plan import Plan
+from harness.problems.base import ProblemSpec
 from harness.records import compaction, parts, provenance, reader
 
 CELL_SECONDS = 4 * 3600.0  # time limit of a cell unless cell_timeout is given
-MEMORY_SHARE = 0.8  # part of the machine's memory that a cell may use unless max_memory is given
 SKIPS_OF_A_PART = 100_000  # largest number of skipped cells that one file records
 LOOK_AFTER = 64  # number of chunks after which small files of records are joined, if there are many
 
 
-def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict[str, Any]:
+def execute(plan: Plan, quiet: bool = False) -> dict[str, Any]:
     """Compute the cells of a plan that have no record yet, and record them.
 
     Parameters
@@ -53,8 +52,6 @@ def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict
         Cells and settings of the run.
     quiet : bool
         Show no progress.
-    seconds_after : float
-        Expected seconds of the caller's work after the run. The remaining time includes them.
 
     Returns
     -------
@@ -73,18 +70,19 @@ def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict
     settings = plan.settings
     out = out_folder(settings.out)
     work = pending(plan, out)
+    check_sizes(plan, work.tally.kinds)
     counts = work.tally.counts
     if not counts["todo"] and not counts["new_skips"]:
         return {**counts, "failed": 0}
     started = time.monotonic()
     stops.received.clear()
-    run_id = provenance.start(out, settings, counts)
+    run_id = provenance.start(out, settings, counts, work.todo_by_component())
     state = "failed"
     try:
         if counts["new_skips"]:
             _record_skips(work, out, run_id)
         if counts["todo"]:
-            _compute(work, out, run_id, quiet, seconds_after)
+            _compute(work, out, run_id, quiet)
             compaction.keep_few(out)
         failed = reader.failures(out, run_id, alone=settings.refresh)
         state = "finished"
@@ -101,16 +99,32 @@ def execute(plan: Plan, quiet: bool = False, seconds_after: float = 0.0) -> dict
         provenance.finish(out, run_id, state, time.monotonic() - started)
 
 
+def check_sizes(plan: Plan, kinds: Iterable[Kind]) -> None:
+    """Raise BadInputError if a sample of this run alone needs more memory than a cell may use.
+
+    `kinds` are the kinds of the cells to compute.
+    """
+    available = cell_limits(plan.settings).megabytes * 2**20
+    for name, n in sorted({(problem, n) for problem, _, _, n in kinds}):
+        problem = plan.problems[name]
+        classes = ProblemSpec.of(problem.object).classes
+        # Bytes of a row: predictions in double precision, and a label
+        row = 8 * (1 + (classes if classes > 2 else 1))
+        largest = int(available // row)
+        if n > largest:
+            raise BadInputError(
+                f"n is {n:,}, but a sample of {name!r} fits into the memory of a cell "
+                f"only up to n = {largest:,}; give a smaller n, or raise max_memory."
+            )
+
+
 def cell_limits(settings: Settings) -> processes.Limits:
     """Return the limits of a cell that the settings ask for, or the default limits."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20
-    megabytes = settings.max_memory or MEMORY_SHARE * machine
+    megabytes = settings.max_memory or memory.default_limit() / 2**20
     return processes.Limits(float(settings.cell_timeout or CELL_SECONDS), float(megabytes))
 
 
-def _compute(
-    work: Pending, out: Path, run_id: str, quiet: bool, seconds_after: float = 0.0
-) -> None:
+def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
     """Compute the pending cells of a plan, chunk by chunk.
 
     Parameters
@@ -123,8 +137,6 @@ def _compute(
         Id of the run in its records.
     quiet : bool
         Show no progress.
-    seconds_after : float
-        Expected seconds of the caller's work after the run.
     """
     plan, tally = work.plan, work.tally
     settings, total = plan.settings, tally.counts["todo"]
@@ -133,30 +145,25 @@ def _compute(
         # Code typed at a prompt exists in this process only.
         settings = replace(settings, engine="serial")
     workers = min(worker_count(settings), total)
-    costs = Costs(plan, out)
+    pace = read_pace(work, out)
     # If the records are in a bucket, workers on other hosts do not see the file of the run.
     run_file = None if buckets.bucket_address(out) else provenance.run_path(out, run_id)
     sent: dict[int, list[Cell]] = {}  # {number: cells} of the chunks that workers have not answered
     failed = 0
     try:
         with engines.connected(settings, workers, cell_limits(settings), run_file) as pool:
-            progress = Progress(
-                total,
-                quiet,
-                expected=costs.total(tally.kinds) / pool.workers,
-                known=all(costs.seconds(kind)[1] for kind in tally.kinds),
-                after=seconds_after,
-            )
-            chunks = make_chunks(work.samples(), total, costs, pool.workers)
+            left = lambda: pace.left(pool.workers, time.monotonic()).remaining  # noqa: E731
+            progress = Progress(total, quiet, left=left)
+            chunks = make_chunks(work.samples(), total, pace, pool.workers)
             tasks = _tasks(plan, chunks, out, run_id, sent)
             # Closing the generator stops the workers, for example if an answer cannot be recorded.
             with contextlib.closing(pool.answers(tasks)) as answers:
                 for done, (number, answer) in enumerate(answers, 1):
                     _record_broken(plan, sent[number], answer, out, run_id)
                     chunk = sent.pop(number)
-                    failed += answer.failed
-                    seconds = costs.total(Counter(cell.kind for cell in chunk)) / pool.workers
-                    progress.add(len(chunk), failed, seconds)
+                    failed += answer.work.failed
+                    pace.add((cell.kind for cell in chunk), answer.work, time.monotonic())
+                    progress.add(len(chunk), failed)
                     if done % LOOK_AFTER == 0:
                         compaction.keep_few(out)
     except CellFailedError:

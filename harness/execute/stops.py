@@ -1,4 +1,8 @@
-"""Interruptions of a run by SIGINT (Ctrl-C) and SIGTERM (schedulers): handlers and errors."""
+"""Interruptions of a run by SIGINT (Ctrl-C) and SIGTERM (schedulers): handlers and errors.
+
+Faults that need this: a run is interrupted while Python imports a module or builds a class, or
+while it starts the processes of a cluster. An estimator raises KeyboardInterrupt itself.
+"""
 
 from __future__ import annotations
 

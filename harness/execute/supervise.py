@@ -11,6 +11,14 @@ computing process is forked within milliseconds, so that a thousand crashes cost
 different owners (see `Plan.owner`) never share a computing process. A computing process notes its
 current cell in a file. The supervisor can read this note however the process ends.
 
+One rule holds for whatever an estimator leaves behind in its process, such as a lowered limit, an
+alarm or another environment: a computing process that fails outside of a cell is ended and
+replaced, and the cell that ran last is named in its record. The main process never gets its error.
+
+Faults that need this: an estimator crashes, exits or hangs, also in C, where no exception can
+reach it. It patches a library, which would change the numbers of its neighbours. A process is
+killed between two cells. A file in the working folder has the name of an installed package.
+
 The process pools of the standard library and of joblib are not used, for two reasons. They import
 the script of the caller again, and they do not notice a worker that calls `os._exit(0)`.
 """
@@ -25,7 +33,17 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from harness.execute.processes import OURS, Child, EndedError, Limits, WorkerDiedError
+from harness.common.escaping import error_message
+from harness.errors import BadInputError
+from harness.execute.pace import Work
+from harness.execute.processes import (
+    OURS,
+    Child,
+    EndedError,
+    FailedError,
+    Limits,
+    WorkerDiedError,
+)
 
 MAX_STARTS = 3  # number of processes that may end before their first cell, one after another
 RUN_CHUNK = "harness.execute.chunk:run_chunk"
@@ -67,11 +85,11 @@ class Task(NamedTuple):
 class Answer:
     """Result of a chunk.
 
-    failed  number of failed cells, including those that ended their process
+    work    report on the cells; those that ended their process count as failed
     broken  cells that ended their process
     """
 
-    failed: int = 0
+    work: Work = field(default_factory=Work)
     broken: list[Broken] = field(default_factory=list)
 
 
@@ -107,10 +125,11 @@ def _borrowed(owner: Hashable) -> Iterator[Child]:
 
 
 def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda: False) -> Answer:
-    """Compute a chunk in a child process, and return the number of failed and broken cells.
+    """Compute a chunk in a child process, and return the report on its cells.
 
-    When a cell ends its process, the remaining cells are computed in a new process. The broken cell
-    is not recorded here.
+    When a cell ends its process, the remaining cells are computed in a new process. When something
+    fails outside of a cell, the process is replaced too, and the cells without a record are halved
+    until the one is alone after which it fails. The broken cell is not recorded here.
 
     Parameters
     ----------
@@ -124,33 +143,64 @@ def compute(task: Task, limits: Limits, is_stopped: Callable[[], bool] = lambda:
     Raises
     ------
     WorkerDiedError
-        If several processes end before their first cell, or if the run is stopped. Records of
+        If several processes fail before their first cell, or if the run is stopped. Records of
         finished cells stay.
-    Exception
-        Any error that the process raised outside of a cell.
+    BadInputError
+        If a component cannot be built in a new process, because its file has changed.
+    CellFailedError
+        At the first failed cell if on_error=raise.
+    OSError
+        If records cannot be written to their store.
     """
-    answer, todo, starts = Answer(), list(range(task.cells)), 0
-    while todo:
+    answer, batches, starts = Answer(), [list(range(task.cells))], 0
+    while batches:
+        todo = batches.pop()
+        if not todo:
+            continue
         with _borrowed(task.owner) as child:
+            error: Exception
             try:
                 argument = pickle.dumps((task.payload, todo))
                 surroundings = task.surroundings
-                answer.failed = child.call(RUN_CHUNK, argument, surroundings, limits, is_stopped)
-                break
+                answer.work.add(child.call(RUN_CHUNK, argument, surroundings, limits, is_stopped))
+                continue
             except EndedError as end:
-                position, _, recorded = child.noted()
-                if position >= 0:
-                    starts = 0
-                    answer.broken.append(Broken(todo[position], str(end), end.limit))
-                    # Records that were not yet in a file are lost with the process.
-                    todo = [*todo[min(recorded, position) : position], *todo[position + 1 :]]
-                    continue
-                starts += 1
-                if starts == MAX_STARTS:
-                    remedy = f"; raise {end.limit}" if end.limit else ""
-                    message = f"a worker process ended before its first cell: it {end}{remedy}"
-                    raise WorkerDiedError(message) from None
-    answer.failed += len(answer.broken)
+                error = end
+            except (FailedError, BadInputError) as failure:
+                error = failure
+                child.end()
+            position, is_computing, recorded = child.noted()
+        # Records that were not yet in a file are lost with the process.
+        before, rest = todo[recorded : max(position, 0)], todo[position + 1 :]
+        if isinstance(error, EndedError):
+            reason, limit = str(error), error.limit
+            # A process that is killed from outside between two cells is not the fault of a cell.
+            is_culprit = bool(is_computing) or bool(limit) or starts == MAX_STARTS - 1
+            is_culprit = is_culprit and position >= 0
+            if is_culprit and not is_computing:
+                reason = f"did not begin, because drawing its sample {reason}"
+        elif before:  # any of them may have left the process so
+            unrecorded = [*before, todo[position]]
+            half = len(unrecorded) // 2
+            batches += [rest, unrecorded[half:], unrecorded[:half]]
+            continue
+        else:
+            is_culprit, limit = bool(is_computing), None
+            reason = f"left its process unable to go on ({error_message(error)})"
+        if is_culprit:
+            starts = 0
+            answer.broken.append(Broken(todo[position], reason, limit))
+            batches += [rest, before]
+            continue
+        starts += 1
+        batches.append(todo[recorded:])
+        if starts == MAX_STARTS:
+            if isinstance(error, BadInputError):
+                raise error
+            remedy = f"; raise {limit}" if limit else ""
+            message = f"a worker process ended before its first cell: it {reason}{remedy}"
+            raise WorkerDiedError(message) from None
+    answer.work.failed += len(answer.broken)
     return answer
 
 
@@ -169,9 +219,8 @@ def call(function: str, argument: Any, limits: Limits) -> Any:
     Raises
     ------
     EndedError
-        If the process ended, or exceeded a limit and was stopped.
-    Exception
-        Any error that the function raised.
+        If the process ended, or exceeded a limit and was stopped, or if the function raised an
+        error that is not one of the harness or of the operating system.
     """
     with _borrowed(object()) as child:
         try:
@@ -179,6 +228,8 @@ def call(function: str, argument: Any, limits: Limits) -> Any:
             return child.call(function, pickle.dumps(argument), surroundings(), limits, never)
         except EndedError as end:
             ended = end
+        except FailedError as failure:
+            ended = EndedError(f"raised {error_message(failure)}")
     raise ended
 
 

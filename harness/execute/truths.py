@@ -59,9 +59,9 @@ def store(out: Path, wanted: Iterable[tuple[Component, Pairs]]) -> None:
             supervise.call("harness.execute.truths:compute", task, limits)
         except processes.EndedError as end:
             ids = ", ".join(problem.id for problem, _ in group)
-            remedy = (
-                "correct the method truth of the problem" if owner else "run the same command again"
-            )
+            remedy = "run the same command again"
+            if owner:
+                remedy += ", and if this comes again, correct the method truth of the problem"
             raise BadInputError(f"computing the truth of {ids} {end}; {remedy}.") from None
 
 

@@ -13,7 +13,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from harness.common.names import NOTIONS
 from harness.common.wording import DASH, format_number
-from harness.evaluation import arena, arena_pairs
+from harness.evaluation import arena
+from harness.evaluation.arena import pairs as arena_pairs
 from harness.figures.estimator_kinds import kind
 from harness.figures.style import COLOURS, nothing, plain_table, pyplot, subplots
 
@@ -58,7 +59,7 @@ def _ranked_rows(board: pd.DataFrame, notion: str, estimand: str) -> pd.DataFram
     return board[same & board["rank"].notna()]
 
 
-def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
+def cost(settings: pd.DataFrame, board: pd.DataFrame, own: str | None = None) -> Figure:
     """Draw mean regret against the CPU time of an estimate, a panel per notion and estimand.
 
     Parameters
@@ -67,6 +68,8 @@ def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
         The result of `arena.settings`. CPU times are those at n = 1,000, or at the nearest n.
     board : DataFrame
         The result of `arena.leaderboard` for these settings.
+    own : str, optional
+        Id of a user's estimator. Its mark is a named diamond.
     """
     parts = {
         estimand: {
@@ -93,7 +96,7 @@ def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
         for ax, (notion, part) in zip(row_axes, rows.items()):
             costs = [seconds.get((notion, e), math.nan) for e in part["estimator"]]
             part = part.assign(seconds=costs).dropna(subset=["seconds"])
-            _draw_cost(ax, part, limits)
+            _draw_cost(ax, part, limits, own)
             used |= dict(map(kind, part["estimator"]))
             ax.set_title(f"{NOTIONS[notion]}, {ESTIMANDS[estimand]}")
     figure.supxlabel(f"CPU seconds of an estimate at $n$ = {n:,}", fontsize=8)
@@ -114,7 +117,7 @@ def cost(settings: pd.DataFrame, board: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_cost(ax: Any, part: pd.DataFrame, limits: tuple[float, float]) -> None:
+def _draw_cost(ax: Any, part: pd.DataFrame, limits: tuple[float, float], own: str | None) -> None:
     x, y = part["seconds"].to_numpy(), part["regret"].to_numpy()
     colours = [kind(name)[1] for name in part["estimator"]]
     bars = [np.maximum(y - part["low"], 0.0), np.maximum(part["high"] - y, 0.0)]
@@ -131,16 +134,25 @@ def _draw_cost(ax: Any, part: pd.DataFrame, limits: tuple[float, float]) -> None
     line = {"arrowstyle": "-", "linewidth": 0.3, "color": "#888888", "shrinkA": 0, "shrinkB": 2}
     height, span = math.inf, math.log(limits[1] / limits[0])
     for i in best:  # from the cheapest on, each name is at least a line below the previous one
+        if part["estimator"].iloc[i] == own:
+            continue  # named at its own mark, below
         height = min(math.log(y[i]), height - 0.052 * span)
         name, place = short(part["estimator"].iloc[i]), (x[i] / 1.35, math.exp(height))
         ax.annotate(name, (x[i], y[i]), place, fontsize=6, ha="right", va="center", arrowprops=line)
+    mine = part[part["estimator"].eq(own)]
+    ax.plot(mine["seconds"], mine["regret"], "D", color="black", markersize=5, zorder=5)
+    style = {"textcoords": "offset points", "fontsize": 7, "fontweight": "bold"}
+    for place in zip(mine["seconds"], mine["regret"]):
+        ax.annotate(own, place, (5, 4), **style)
     ticks = [tick for tick in REGRET_TICKS if limits[0] <= tick <= limits[1]]
     ax.yaxis.set_major_locator(FixedLocator(ticks))
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def errors(trends: pd.DataFrame, recommendations: pd.DataFrame, notion: str) -> Figure:
+def errors(
+    trends: pd.DataFrame, recommendations: pd.DataFrame, notion: str, own: str | None = None
+) -> Figure:
     """Draw the typical error against n, for `best`, the best published and some known estimators.
 
     There is a row of panels per main estimand. The left panel has the problems with an error above
@@ -154,6 +166,8 @@ def errors(trends: pd.DataFrame, recommendations: pd.DataFrame, notion: str) -> 
         The result of `arena.recommendations`, which names the best published estimator at each n.
     notion : str
         Notion of the figure.
+    own : str, optional
+        Id of a user's estimator, which gets a line of its own.
     """
     part = trends[trends["notion"].eq(notion)]
     estimands = [name for name in ESTIMANDS if part["estimand"].eq(name).any()]
@@ -167,9 +181,9 @@ def errors(trends: pd.DataFrame, recommendations: pd.DataFrame, notion: str) -> 
         rows = part[part["estimand"].eq(estimand)]
         chosen = recommendations["notion"].eq(notion) & recommendations["estimand"].eq(estimand)
         rivals = recommendations[chosen].set_index("n")["rival"].dropna()
-        series = _series(rows, dict(rivals))
+        series = _series(rows, dict(rivals), own)
         for name in series:
-            styles.setdefault(name, _line_style(name))
+            styles.setdefault(name, _line_style(name, own))
         for side, ax in zip(sides, row_axes):
             ax.set(xscale="log", yscale="log")
             for shift, (name, of_name) in enumerate(series.items()):
@@ -198,19 +212,25 @@ def errors(trends: pd.DataFrame, recommendations: pd.DataFrame, notion: str) -> 
     return figure
 
 
-def _series(rows: pd.DataFrame, rivals: Mapping[int, str]) -> dict[str, pd.DataFrame]:
+def _series(
+    rows: pd.DataFrame, rivals: Mapping[int, str], own: str | None
+) -> dict[str, pd.DataFrame]:
     """Return {name in the legend: rows of the trend} for the lines of a panel, without empty ones.
 
-    `rivals` is {n: best published estimator}.
+    `rivals` is {n: best published estimator}, and `own` the id of a user's estimator.
     """
     known = [name for name in KNOWN if rows["estimator"].eq(name).any()][:MOST_KNOWN]
     series = {name: rows[rows["estimator"].eq(name)] for name in known}
     series[RIVAL] = rows[rows["estimator"].eq(rows["n"].map(rivals))]
-    series[OWN] = rows[rows["estimator"].eq(OWN)]
+    for name in (OWN, own):
+        if name is not None:
+            series[name] = rows[rows["estimator"].eq(name)]
     return {name: part for name, part in series.items() if len(part)}
 
 
-def _line_style(name: str) -> dict[str, Any]:
+def _line_style(name: str, own: str | None) -> dict[str, Any]:
+    if name == own:
+        return {"color": COLOURS[2], "marker": "D", "linewidth": 1.8, "markersize": 4}
     if name == OWN:
         return {"color": kind(OWN)[1], "marker": "o", "linewidth": 1.8, "markersize": 4}
     if name == RIVAL:

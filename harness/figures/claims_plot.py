@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from harness.configure.settings import Settings
 from harness.evaluation import claim_tables, claims, verdicts
-from harness.figures.style import COLOURS, WIDTH, figure_settings, font_scale, nothing, pale, pyplot
+from harness.figures.options import figure_settings, font_scale
+from harness.figures.style import COLOURS, WIDTH, nothing, pale, pyplot
 
 LOOKS: dict[str, dict[str, Any]] = {
     "holds": {"color": COLOURS[2], "marker": "o"},

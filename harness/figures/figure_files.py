@@ -17,7 +17,8 @@ from matplotlib.text import Text
 from harness.common.writing import whole_file
 from harness.configure.settings import Settings, as_list
 from harness.errors import BadInputError
-from harness.figures.style import STYLE, figure_settings, font_scale, pyplot
+from harness.figures.options import figure_settings, font_scale
+from harness.figures.style import STYLE, pyplot
 
 METADATA: dict[str, dict[str, str | None]] = {  # without dates and versions
     "png": {"Software": None}, "svg": {"Date": None, "Creator": None},

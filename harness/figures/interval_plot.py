@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 
 from harness.common.names import AXIS_NAMES, notion_name
 from harness.configure.settings import Settings
-from harness.evaluation import rates
 from harness.evaluation.intervals import (
     LEAST_WIDTH,
     SETTING,
@@ -22,6 +21,7 @@ from harness.evaluation.intervals import (
 from harness.evaluation.selection import estimators, figure_estimands, label
 from harness.figures import panels
 from harness.figures.style import WIDTH, nothing, pale, series_style
+from harness.math import rates
 from harness.records.schema import has_number
 
 

@@ -24,9 +24,10 @@ from matplotlib.path import Path as Curve
 from matplotlib.ticker import NullFormatter
 
 from harness.configure.settings import Settings
-from harness.evaluation.selection import has_bounds
+from harness.evaluation.selection import has_bounds, has_interval
 from harness.figures import panels
-from harness.figures.style import STYLE, figure_settings, font_scale, pale, series_style
+from harness.figures.options import figure_settings, font_scale
+from harness.figures.style import STYLE, pale, series_style
 
 KIND_NAMES = {
     "point": "estimate",
@@ -34,7 +35,9 @@ KIND_NAMES = {
     "upper": "upper bound: the truth is at most this",
     "interval": "interval",
 }
-BOUNDS_OF_ESTIMATES = "bounds of an estimate"
+# Texts for the pale bar of a point estimate, with two ends and with one.
+INTERVAL_OF_ESTIMATE = "confidence interval of an estimate"
+BOUNDS_OF_ESTIMATES = "from an estimate to its bound"
 LEGEND_FONTS = (STYLE["legend.fontsize"], 6.5, 5.5, 4.5, 3.5)  # points; the first that fits
 
 
@@ -47,16 +50,18 @@ def marks(
     settings: Settings,
     upright: bool,
     name: str | None = None,
+    joined: bool = True,
 ) -> None:
     """Draw the estimates of one kind as series i. An empty table draws nothing.
 
     `places` are the coordinates of the estimates on the axis that does not show their values. With
-    `upright` the values are on the y axis. `name` is the label in the legend.
+    `upright` the values are on the y axis. `name` is the label in the legend. A line connects the
+    estimates if they are upright and `joined`.
     """
     if not len(table):
         return
     colour, marker, line = series_style(i).values()
-    line = line if upright else "none"
+    line = line if upright and joined else "none"
     low, high, mean = table["low"], table["high"], table["mean"]
 
     def bars(values: Any, errors: Any, **style: Any) -> None:
@@ -75,7 +80,7 @@ def marks(
             capsize=3,
             capthick=1.6,
         )
-        for end in (low, high) if upright else ():
+        for end in (low, high) if upright and joined else ():
             ax.plot(places, end, zorder=1.5, color=pale(colour, 0.6), linestyle=line, linewidth=0.6)
     elif kind == "point":
         bars(mean, table["se"], marker=marker, linestyle=line, capsize=1.5 if upright else 2)
@@ -165,8 +170,8 @@ def legend(
     entries = {text: entries[text] for text in texts}
     handlers = {}
     if table is not None:
-        bounds = ends_of_points and has_bounds(table, settings).any()
-        kinds = kind_handles(table, upright, bounds)
+        bars = _describe_bars(table, settings) if ends_of_points else ""
+        kinds = kind_handles(table, upright, bars)
         if KIND_NAMES["interval"] in kinds:  # draws both end caps
             handler = HandlerLine2D(marker_pad=0, numpoints=2)
             handlers[kinds[KIND_NAMES["interval"]]] = handler
@@ -196,10 +201,18 @@ def legend(
         figure.set_size_inches(width / figure.dpi, inches)
 
 
-def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> dict[str, Line2D]:
+def _describe_bars(table: pd.DataFrame, settings: Settings) -> str:
+    """Return the text that explains the pale bars of point estimates, "" if there are none."""
+    bounded, both = has_bounds(table, settings), has_interval(table, settings)
+    texts = {INTERVAL_OF_ESTIMATE: both, BOUNDS_OF_ESTIMATES: bounded & ~both}
+    return ", or ".join(text for text, mask in texts.items() if mask.any())
+
+
+def kind_handles(table: pd.DataFrame, upright: bool, bars: str) -> dict[str, Line2D]:
     """Return {text: handle} of the legend entries that explain the marks of a table.
 
-    It is empty if all estimates are points without bounds.
+    `bars` is the text for the pale bars of point estimates, "" if there are none. The result is
+    empty if all estimates are points without bounds.
     """
     handles: dict[str, Line2D] = {}
     style: dict[str, Any]
@@ -215,9 +228,9 @@ def kind_handles(table: pd.DataFrame, upright: bool, ends_of_points: bool) -> di
         else:
             style |= {"marker": arrow(kind, upright), "markersize": 13, "markerfacecolor": "none"}
         handles[KIND_NAMES[kind]] = Line2D([], [], **style)
-    if ends_of_points:
+    if bars:
         style = {"color": pale("0.35", 0.35), "linewidth": 3.5, "solid_capstyle": "butt"}
-        handles[BOUNDS_OF_ESTIMATES] = Line2D([], [], **style)
+        handles[bars] = Line2D([], [], **style)
     return handles
 
 

@@ -27,8 +27,9 @@ from harness.figures.marks import (
     spacing,
     truth_line,
 )
+from harness.figures.options import figure_size
 from harness.figures.panels import row_note
-from harness.figures.style import COLOURS, figure_size, grid_shape, nothing, pale, subplots
+from harness.figures.style import COLOURS, grid_shape, nothing, pale, subplots
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
@@ -68,11 +69,11 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
     The true value is a dashed line with its error as a band. Numbers that the paper reported
     against n are open marks.
     """
-    table, panels, series = _prepare(records, settings)
+    table, panels, series = prepare(records, settings)
     if not series:
         return nothing()
-    rows, columns, places = _places(panels, settings)
-    size = figure_size(settings, 0.6 + (1.95 + 0.15 * _has_notions(panels)) * rows)
+    rows, columns, places = place_panels(panels, settings)
+    size = figure_size(settings, 0.6 + (1.95 + 0.15 * has_notions(panels)) * rows)
     figure, axes = subplots(rows, columns, 0, figsize=size, sharex=True)
     sizes = sorted(table["n"].unique())
     step = spacing(table, series, sizes, settings)
@@ -80,6 +81,7 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
         panel.estimand: papers_points.against_n(records, settings, panel.estimand)
         for panel in panels
     }
+    drawn: list[pd.DataFrame] = []  # numbers of the paper, which a variation may lack
     for panel, place in zip(panels, places):
         ax, part = axes[place], panel.rows(table)
         for i, estimator in enumerate(series):
@@ -92,16 +94,19 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
             points = paper[panel.estimand]
             same = points["problem"].eq(panel.problem) & points["estimator"].eq(estimator)
             points = points[same & points["n"].isin(sizes)]
+            drawn.append(points)
             papers_points.draw(ax, points, i, bool(settings.same_draws_as_paper))
         truth_line(ax, part, upright=False)
         if len(sizes) == 1:  # otherwise matplotlib warns and chooses limits
             ax.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
         ax.set_xscale("log")
+        if settings.figure.yscale:
+            ax.set_yscale(settings.figure.yscale)
         sample_ticks(ax, sizes)
-        ax.set_title(_panel_title(panel, panels, settings))
+        ax.set_title(panel_title(panel, panels, settings))
         if place[1] == 0:
             ax.set_ylabel(AXIS_NAMES.get(panel.estimand, panel.estimand))
-    _hide_unused(axes, places)
+    hide_unused(axes, places)
     for row, column in places:
         if (row + 1, column) not in places:
             axes[row, column].set_xlabel("number of samples $n$")
@@ -110,7 +115,7 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
     shown = [axes[place] for place in places]
     legend(figure, shown, [*names, papers_points.TEXT], settings, table)
     fit_texts(figure, axes, settings)
-    points = next((frame for frame in paper.values() if len(frame)), pd.DataFrame())
+    points = next((frame for frame in drawn if len(frame)), pd.DataFrame())
     caption = captions.describe_figure(table[table["estimator"].isin(series)], settings)
     figure.set_label(f"{caption} {papers_points.caption(points, settings)}".strip())
     return figure
@@ -122,10 +127,10 @@ def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
     The estimators are the rows of a panel. Pale dots are single replications, and the dashed line
     is the true value.
     """
-    table, panels, series = _prepare(records, settings)
+    table, panels, series = prepare(records, settings)
     if not series:
         return nothing()
-    rows, columns, places = _places(panels, settings)
+    rows, columns, places = place_panels(panels, settings)
     size = figure_size(settings, 0.6 + rows * (0.55 + 0.2 * len(series)))
     figure, axes = subplots(rows, columns, 0, figsize=size, sharey=True)
     fine = records.loc[has_number(records), [*Panel._fields, "estimator", "kind", "value"]]
@@ -150,10 +155,10 @@ def side_by_side(records: pd.DataFrame, settings: Settings) -> Figure:
         truth_line(ax, part, upright=True)
         _name_series(ax, series, settings)
         ax.locator_params(axis="x", nbins=8 if columns == 1 else 4)  # more would overlap
-        ax.set_title(_panel_title(panel, panels, settings))
+        ax.set_title(panel_title(panel, panels, settings))
         if estimand_at.get((place[0] + 1, place[1])) != panel.estimand:
             ax.set_xlabel(AXIS_NAMES.get(panel.estimand, panel.estimand))
-    _hide_unused(axes, places)
+    hide_unused(axes, places)
     legend(figure, [axes[place] for place in places], [], settings, table, upright=False)
     fit_texts(figure, axes, settings, names_per_panel=len(series))
     drawn = table[table["estimator"].isin(series)]
@@ -167,7 +172,7 @@ def across_problems(records: pd.DataFrame, settings: Settings) -> Figure:
     Panels of one estimand form a row. The mean is over replications and n. Bounds are ticks with
     an arrow, and intervals are bars. A stroke marks the median over the problems.
     """
-    table, _, series = _prepare(records, settings)
+    table, _, series = prepare(records, settings)
     if not len(table):
         return nothing()
     estimands = [e for e in figure_estimands(records, settings) if table["estimand"].eq(e).any()]
@@ -213,7 +218,7 @@ def across_problems(records: pd.DataFrame, settings: Settings) -> Figure:
     return figure
 
 
-def _prepare(
+def prepare(
     records: pd.DataFrame, settings: Settings
 ) -> tuple[pd.DataFrame, list[Panel], list[str]]:
     """Return the evaluated estimates, the panels and the estimators, in drawing order."""
@@ -235,7 +240,7 @@ def _prepare(
     return table, panels, [e for e in chosen if e in present]
 
 
-def _places(panels: list[Panel], settings: Settings) -> tuple[int, int, list[tuple[int, int]]]:
+def place_panels(panels: list[Panel], settings: Settings) -> tuple[int, int, list[tuple[int, int]]]:
     """Return the numbers of rows and columns of a figure, and (row, column) of each panel.
 
     Each estimand begins a new row.
@@ -250,7 +255,8 @@ def _places(panels: list[Panel], settings: Settings) -> tuple[int, int, list[tup
     return first, columns, places
 
 
-def _hide_unused(axes: Any, places: list[tuple[int, int]]) -> None:
+def hide_unused(axes: Any, places: list[tuple[int, int]]) -> None:
+    """Hide the axes of a figure at all other places than these."""
     for place, ax in np.ndenumerate(axes):
         ax.set_visible(place in places)
 
@@ -262,10 +268,12 @@ def _name_series(ax: Any, series: list[str], settings: Settings) -> None:
     ax.set_ylim(-0.6, len(series) - 0.4)
 
 
-def _has_notions(panels: list[Panel]) -> bool:
+def has_notions(panels: list[Panel]) -> bool:
+    """Return True if the panels show several notions."""
     return len({panel.notion for panel in panels}) > 1
 
 
-def _panel_title(panel: Panel, panels: list[Panel], settings: Settings) -> str:
+def panel_title(panel: Panel, panels: list[Panel], settings: Settings) -> str:
+    """Return the title of a panel: its problem, and its notion if the panels have several."""
     title: str = label(settings, "problem", panel.problem)
-    return f"{title}\n{panel.notion.replace('_', '-')}" if _has_notions(panels) else title
+    return f"{title}\n{panel.notion.replace('_', '-')}" if has_notions(panels) else title

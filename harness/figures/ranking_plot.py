@@ -12,8 +12,9 @@ from harness.configure.settings import Settings, as_list
 from harness.evaluation.rankings import POLICY, score_settings, select_estimand
 from harness.evaluation.selection import label
 from harness.figures.marks import legend, sample_ticks
+from harness.figures.options import figure_size
 from harness.figures.panels import row_note
-from harness.figures.style import STYLE, figure_size, grid_shape, nothing, series_style, subplots
+from harness.figures.style import STYLE, grid_shape, nothing, series_style, subplots
 
 SHARE = "share of trials in the right order"
 

@@ -1,4 +1,4 @@
-"""Figure of reliability diagrams (harness.evaluation.reliability explains the diagrams)."""
+"""Figure of reliability diagrams (harness.math.reliability explains the diagrams)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from harness.common.wording import shorten_middle
-from harness.evaluation.reliability import Panel
 from harness.figures.style import COLOURS, WIDTH, grid_shape, pyplot, subplots
+from harness.math.reliability import Panel
 
 HISTOGRAM_BINS = 40
 LARGEST_DOT = 160.0  # square points, the area of the dot of a bin that holds all rows
@@ -37,7 +37,7 @@ def figure(
     for i, panel in enumerate(panels):
         row, column = divmod(i, columns)
         above, below = axes[2 * row, column], axes[2 * row + 1, column]
-        _draw_diagram(above, panel)
+        draw_diagram(above, panel)
         _draw_histogram(below, panel)
         above.tick_params(labelbottom=False)
         below.tick_params(labelbottom=True)
@@ -68,7 +68,8 @@ def figure(
     return figure
 
 
-def _draw_diagram(ax: Any, panel: Panel) -> None:
+def draw_diagram(ax: Any, panel: Panel) -> None:
+    """Draw the reliability diagram of a panel, without the histogram of its scores."""
     curve, band, bins = panel.curve, panel.band, panel.curve.bins
     ax.plot(
         [0, 1], [0, 1], label="calibrated", color="0.25", linestyle="--", linewidth=0.9, zorder=2

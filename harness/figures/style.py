@@ -11,10 +11,6 @@ import matplotlib
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from harness.configure.catalogue import defaults
-from harness.configure.figure import Figure as FigureSettings
-from harness.configure.settings import Settings
-
 # Palette of Okabe and Ito, with grey instead of yellow
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 GREY = COLOURS[7]
@@ -102,24 +98,3 @@ def grid_shape(count: int, per_row: int) -> tuple[int, int]:
     """Return the numbers of rows and columns for `count` panels, at most `per_row` in a row."""
     columns = max(1, min(per_row, count))
     return -(-count // columns), columns
-
-
-def figure_settings(settings: Settings | None) -> FigureSettings:
-    """Return the options figure.*; without settings those of conf/config.yaml."""
-    return settings.figure if settings else FigureSettings(**defaults()["figure"])
-
-
-def font_scale(settings: Settings | None) -> float:
-    """Return the configured font size divided by the default font size."""
-    usual: float = STYLE["font.size"]
-    return (figure_settings(settings).font or usual) / usual
-
-
-def figure_size(settings: Settings, height: float) -> tuple[float, ...]:
-    """Return the width and height of a figure in inches: figure.size if set, else the default.
-
-    The default has the width of two columns of a paper and the given height, which grows with the
-    font size.
-    """
-    size = settings.figure.size
-    return tuple(size) if size else (WIDTH, height * max(1.0, font_scale(settings)))

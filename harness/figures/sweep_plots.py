@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,24 +10,21 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from harness.common.names import AXIS_NAMES, notion_name
 from harness.configure import sweeps
 from harness.configure.settings import Settings, as_list
 from harness.evaluation import captions
 from harness.evaluation.selection import figure_estimands, label
 from harness.evaluation.sweep_tables import SweepResults, are_numbers, comparable
 from harness.figures import plots
-from harness.figures.marks import legend, marks
+from harness.figures.convergence_plot import ERROR_NAMES, error_line, error_name, shown_error
+from harness.figures.marks import fit_texts, legend, marks
 from harness.figures.panels import rule
 from harness.figures.style import COLOURS, WIDTH, series_style, subplots
-from harness.math.notions import NOTIONS
+from harness.figures.sweep_axis import Axis
+from harness.figures.sweep_panels import cost_title, fold, is_grid, panel_title, place_panels
 from harness.records.schema import has_number
 
-NO_BREAK = "\N{NO-BREAK SPACE}"
 PANEL_VALUES = 4  # a parameter with more values has a line per value instead of a panel per value
-LOG_RATIO = 20.0  # smallest ratio of largest to smallest value for a logarithmic axis
-PLACE = ["problem", "notion", "n"]
-ROW = ["estimand", *PLACE]
 
 
 def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> Figure:
@@ -52,45 +46,17 @@ def render(results: SweepResults, records: pd.DataFrame, settings: Settings) -> 
     # The x axis is preferably a numeric parameter, then the parameter with the most values.
     values = {name: results.values(name) for name in swept}
     x, *others = sorted(swept, key=lambda name: (not are_numbers(values[name]), -len(values[name])))
-    return _lines(values, frame, Axis(x, values[x]), others, estimands, settings)
+    paired = [name for name in others if _follows(frame, name, x)]
+    others = [name for name in others if name not in paired]
+    return _lines(values, frame, Axis(x, values[x], paired), others, estimands, settings)
 
 
-@dataclass(frozen=True)
-class Axis:
-    """The x axis of the figure: a swept parameter and its values.
-
-    Numbers are drawn at their value, names at equal distances.
-    """
-
-    name: str
-    values: Sequence[Any]
-
-    @property
-    def places(self) -> dict[Any, float]:
-        """The coordinate of each value, as {value: coordinate}."""
-        numbers = are_numbers(self.values)
-        return {comparable(v): float(v if numbers else i) for i, v in enumerate(self.values)}
-
-    def coordinates(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the x coordinate of each row of a frame."""
-        places = self.places
-        return np.array([places[comparable(value)] for value in frame[self.name]])
-
-    def scale(self, ax: Any) -> None:
-        """Set the scale and the ticks of the x axis of a panel."""
-        places, values = list(self.places.values()), list(self.values)
-        if not are_numbers(values):
-            rotation = 30 if len(values) > 4 else 0
-            ax.set_xticks(places, [sweeps.value_text(v) for v in values], rotation=rotation)
-            return
-        if is_log(places):
-            ax.set_xscale("log")
-        if len(values) <= 5 or is_log(places):
-            step = -(-len(values) // 6)
-            ax.set_xticks(
-                sorted(places)[::step], [sweeps.value_text(v) for v in sorted(values)[::step]]
-            )
-            ax.minorticks_off()
+def _follows(frame: pd.DataFrame, name: str, x: str) -> bool:
+    """Return True if a parameter follows from the one on the x axis, as in `sweep.zip`."""
+    rows = frame[frame[x].notna()]
+    pairs = {(comparable(a), comparable(b)) for a, b in zip(rows[x], rows[name])}
+    has_other = frame.loc[frame[x].isna(), name].notna().any()
+    return len(pairs) == len({first for first, _ in pairs}) and not has_other
 
 
 def _lines(
@@ -101,65 +67,57 @@ def _lines(
     estimands: list[str],
     settings: Settings,
 ) -> Figure:
-    swept = frame[frame[axis.name].notna()]
     # One parameter with few values has a column of panels per value; the others have lines.
     few = [name for name in others if len(values[name]) <= PANEL_VALUES]
     across = max(few, key=lambda name: len(values[name]), default=None)
     lines_by = [name for name in others if name != across]
-    order = {name: i for i, name in enumerate(settings.problem)}
-    rows = sorted(
-        set(swept[ROW].itertuples(index=False, name=None)),
-        key=lambda r: (
-            estimands.index(r[0]), order.get(r[1], len(order)), NOTIONS.index(r[2]), r[3],
-        ),
-    )  # fmt: skip
-    sizes = sorted(swept["n"].unique())
-    if across is None:  # each sample size has a column of panels
-        rows, columns = list(dict.fromkeys((*row[:3], None) for row in rows)), sizes
-    else:
-        present = {comparable(v) for v in swept[across]}
-        columns = [v for v in values[across] if comparable(v) in present]
+    swept = frame[frame[axis.name].notna()]
+    panels = place_panels(swept, frame, across, values, estimands, settings)
+    lowest, last = map(max, zip(*panels))
     series = _series(values, frame, lines_by, settings)
-    size = (max(WIDTH, 0.6 + 1.6 * len(columns)), 0.9 + 1.8 * len(rows) + 1.3)
-    shape = {"figsize": settings.figure.size or size, "sharex": True, "sharey": "row"}
-    figure, grid = subplots(len(rows) + 1, len(columns), 0, **shape)
-    several_notions = swept["notion"].nunique() > 1
+    size = (max(WIDTH, 0.6 + 1.6 * (last + 1)), 0.9 + 1.8 * (lowest + 1) + 1.3)
+    aligned = is_grid(swept, across)
+    shape: dict[str, Any] = {"figsize": settings.figure.size or size, "sharex": True}
+    shape["sharey"] = "row" if aligned else False
+    figure, grid = subplots(lowest + 2, last + 1, 0, **shape)
+    costs: dict[int, dict[int, list[pd.DataFrame]]] = {}
     drawn = []
-    for j, column in enumerate(columns):
-        costs: dict[int, list[pd.DataFrame]] = {}
-        for i, (estimand, problem, notion, size_of_row) in enumerate(rows):
-            ax, n = grid[i, j], column if across is None else size_of_row
-            here = frame[frame[ROW].eq([estimand, problem, notion, n]).all(axis=1)]
-            changed = across is not None and here[across].notna().any()
-            if across is not None:
-                if not changed and j > 0:  # the panel would be the same in each column
-                    ax.set_visible(False)
-                    continue
-                same = [comparable(v) in (None, comparable(column)) for v in here[across]]
-                here = here[same]
-            for position, (name, kind) in enumerate(series.items()):
-                line = here[[key == kind for key in _kinds(here, lines_by)]]
-                _draw(ax, line, axis, position, settings, name)
-                costs.setdefault(position, []).append(line[line[axis.name].notna()])
+    for (i, j), panel in panels.items():
+        ax, here = grid[i, j], panel.rows(frame, across)
+        for position, (name, kind) in enumerate(series.items()):
+            is_kind = np.array([key == kind for key in _kinds(here, lines_by)], dtype=bool)
+            line = here[is_kind]
+            _draw(ax, line, axis, position, settings, name)
+            below = costs.setdefault(j if aligned else 0, {})
+            below.setdefault(position, []).append(line[line[axis.name].notna()])
+        if not settings.figure.y:
             _truth(ax, here, axis, lines_by)
-            drawn.append(here)
-            words = [label(settings, "problem", problem)]
-            words += [notion_name(notion)] if several_notions else []
-            words += [f"n = {n:,}"] if len(sizes) > 1 or across is None else []
-            words += [f"{across} = {sweeps.value_text(column)}"] if changed else []
-            title = ", ".join(word.replace(" ", NO_BREAK) for word in words)
-            folded = textwrap.fill(title, 34 if len(columns) < 4 else 26)
-            ax.set_title(folded.replace(NO_BREAK, " "))
-        below = grid[-1, j]
-        for position, lines in costs.items():
-            _cost(below, pd.concat(lines), axis, position)
-        below.set(xlabel=axis.name, yscale="log")
-        axis.scale(below)
-    for ax, row in zip(grid[:-1, 0], rows):
-        ax.set_ylabel(AXIS_NAMES.get(row[0], row[0]))
+        drawn.append(here)
+        ax.set_title(fold(panel_title(panel, across, swept, settings), last + 1, aligned))
+        if (i, j - 1) not in panels:
+            ax.set_ylabel(error_name(panel.estimand, settings))
+        if (i + 1, j) not in panels:
+            ax.tick_params(labelbottom=True)
+            if not aligned and j > 0:  # no panel of CPU times below
+                ax.set_xlabel(axis.text)
+        if settings.figure.yscale:
+            ax.set_yscale(settings.figure.yscale)
+        if settings.figure.yscale != "log":
+            _widen_linear(ax)
+    for place, ax in np.ndenumerate(grid[:-1]):
+        ax.set_visible(place in panels)
+    for j, ax in enumerate(grid[-1]):
+        ax.set_visible(j in costs)
+        for position, lines in costs.get(j, {}).items():
+            _cost(ax, pd.concat(lines), axis, position)
+        ax.set(xlabel=axis.text, yscale="log")
+        ax.set_title(fold(cost_title(panels, j, across, aligned), last + 1, aligned))
+        axis.scale(ax)
     grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
     _widen(grid[-1, 0])
     legend(figure, grid[:-1].flat, list(series), settings, swept)
+    if not aligned:
+        fit_texts(figure, grid, settings)
     figure.set_label(_caption(pd.concat(drawn), axis.name, across, lines_by, settings))
     return figure
 
@@ -197,12 +155,17 @@ def _draw(
     swept = line[line[axis.name].notna()]
     if len(swept):
         swept = swept.assign(_place=axis.coordinates(swept)).sort_values("_place", kind="stable")
+        is_joined = axis.is_ordered
+        if settings.figure.y:
+            places = swept["_place"].to_numpy()
+            error_line(ax, places, swept, position, settings, name, is_joined)
+            return
         for kind, part in swept.groupby("kind", sort=False):
             places = part["_place"].to_numpy()
-            marks(ax, str(kind), places, part, position, settings, True, name)
+            marks(ax, str(kind), places, part, position, settings, True, name, is_joined)
     elif len(line):
         ax.axhline(
-            line["mean"].iloc[0],
+            shown_error(line["y"], settings).iloc[0] if settings.figure.y else line["mean"].iloc[0],
             label=name,
             zorder=2,
             color=COLOURS[position % 8],
@@ -215,7 +178,8 @@ def _cost(ax: Any, line: pd.DataFrame, axis: Axis, position: int) -> None:
     """Draw the CPU milliseconds of a cell for one line, averaged over a column of panels."""
     if len(line):
         mean = 1e3 * line["cpu_seconds"].groupby(axis.coordinates(line)).mean()
-        ax.plot(mean.index, mean, **series_style(position))
+        style = series_style(position) | ({} if axis.is_ordered else {"linestyle": "none"})
+        ax.plot(mean.index, mean, **style)
 
 
 def _truth(ax: Any, part: pd.DataFrame, axis: Axis, lines_by: list[str]) -> None:
@@ -236,6 +200,8 @@ def _truth(ax: Any, part: pd.DataFrame, axis: Axis, lines_by: list[str]) -> None
     for kind, place, truth in zip(_kinds(moving, lines_by), places, moving["truth"]):
         lines.setdefault(() if is_common else kind[1:], {})[place] = truth
     dashed = {"color": "0.2", "linestyle": "--", "linewidth": 1.0, "zorder": 2}
+    if not axis.is_ordered:
+        dashed |= {"linestyle": "none", "marker": "_"}
     for points in lines.values():
         ax.plot(*zip(*sorted(points.items())), label="true value", **dashed)
 
@@ -246,12 +212,17 @@ def _caption(
     """Return the caption of the figure that `_lines` draws."""
     panels = f", a column of panels for each {across}" if across else ""
     lines = f", a line for each {' and '.join(lines_by)}" if lines_by else ""
-    sentences = [f"Estimates against {x}{panels}{lines}."]
-    sentences += captions.describe_means(table, settings)
-    sentences += captions.describe_bounds(table[table[x].notna()], settings)
+    errors = settings.figure.y
+    drawn = f"{ERROR_NAMES[errors]} of the estimates" if errors else "Estimates"
+    sentences = [f"{drawn} against {x}{panels}{lines}."]
+    if errors:
+        sentences.append(captions.describe_errors(table, settings))
+    else:
+        sentences += captions.describe_means(table, settings)
+        sentences += captions.describe_bounds(table[table[x].notna()], settings)
     if table[x].isna().any():
         sentences.append(f"Dotted levels: estimators that {x} does not change.")
-    if table["truth"].notna().any():
+    if table["truth"].notna().any() and not errors:
         sentences.append("Dashed line: the true value.")
     median = " (median over the replications)" if table["reps"].max() > 1 else ""
     several = len(table[["problem", "notion"]].drop_duplicates()) > 1
@@ -272,6 +243,10 @@ def _widen(ax: Any) -> None:
     ax.yaxis.set_minor_formatter(NullFormatter())
 
 
-def is_log(places: Sequence[float]) -> bool:
-    """Return True if the values are positive and span enough for a logarithmic axis."""
-    return min(places) > 0 and max(places) / min(places) >= LOG_RATIO
+def _widen_linear(ax: Any) -> None:
+    """Extend a linear y axis to at least 1e-4, so that rounding errors look like equal values."""
+    low, high = ax.get_ylim()
+    missing = 1e-4 - (high - low)
+    if missing > 0:
+        ax.set_ylim(low - missing / 2, high + missing / 2)
+    ax.ticklabel_format(axis="y", useOffset=False)

@@ -15,7 +15,8 @@ from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.judging.data import from_arrays, with_classes_of
 from harness.judging.findings import Judged
-from harness.math.columns import as_text
+from harness.judging.row_ids import in_order
+from harness.math.class_names import as_text
 
 FORMS = "judge takes (p, y), (classifier, x, y) or (p_val, y_val, p_test, y_test)"
 
@@ -50,7 +51,8 @@ def read_models(
             raise BadInputError(
                 "calibrators= needs rows to fit on; pass (p_val, y_val, p_test, y_test)."
             )
-        models = [first, *(from_arrays(other, y, **options) for other in _listed(second, p))]
+        others = [in_order(p, other) for other in _listed(second, p)]
+        models = [first, *(from_arrays(other, y, **options) for other in others)]
         if len(models) > 1:
             models = [replace(model, name=f"model {i + 1}") for i, model in enumerate(models)]
     elif second is not None:
@@ -107,7 +109,7 @@ def _samples(
         if classifier is None and not hasattr(arguments[0], "__len__"):
             hint = f"{type(arguments[0]).__name__} has no predict_proba"
         raise BadInputError(f"{FORMS}; {hint}.")
-    samples = list(zip(arguments[::2], arguments[1::2]))
+    samples = [(p, in_order(p, y)) for p, y in zip(arguments[::2], arguments[1::2])]
     if classifier is None:
         return samples, "predictions", classes
     labels = getattr(classifier, "classes_", None)

@@ -8,13 +8,14 @@ removed or given another meaning.
     calharness         version of the package
     level, seed        of the whole call; every interval, test and bound also has its own level
     data               name, n, k, classes, understood, notions (the main one first), confidences,
-                       groups, row_groups (number of groups of --group-rows)
+                       groups, row_groups (number of groups of --group-rows), note (how rows
+                       were matched with those of the first file)
     sentences          {question: its answer in one sentence}
     unanswered         {question: reason why it has no answer}
-    numbers            {short name: {value, level, reason}}, see below
+    numbers            {short name: {value, level, reason}}, see below; infinite where it is
     calibrated         question 1: sentence, rejected, tests[]
     how_far            question 2: sentence, errors[], certified[], direction, scores[],
-                       disagreement, cautions[]
+                       disagreement, cautions[], clinical (numbers[])
     where              question 3: sentence, classes[] (worst first), regions[], groups[], notes[]
     gains              question 4: sentence, gains[], best
     versus             question 5: sentence, differences[]
@@ -22,7 +23,9 @@ removed or given another meaning.
 
 The fields of the answers are those of the dataclasses in `harness.judging.findings`. An interval is
 {value, low, high, level}. A missing number is null, and `reason` or `unanswered` explains it; there
-is no NaN and no infinity. Numbers are in the unit of the estimand, never in percent. Curves and
+is no NaN and no infinity. If a number is infinite, such as a mean log-loss, it is null, and the
+object that holds it has another field, `infinite`: true. In `numbers`, `reason` then tells an
+infinity from minus infinity. Numbers are in the unit of the estimand, never in percent. Curves and
 fitted maps are left out.
 
 The option --fail-above takes these short names. Numbers with an interval have .value, .low, .high:
@@ -35,11 +38,14 @@ The option --fail-above takes these short names. Numbers with an interval have .
     NOTION.detectable                          L1 error that the test would have detected with the
                                                probability in `tests`
     confidence_gap.value|low|high              mean confidence minus accuracy
+    clinical.NAME.value|low|high               intercept, slope, ici, e50, e90, brier, scaled_brier,
+                                               auroc of a clinical report; binary predictions only
     log_loss.value, brier.value                mean scores
     log_loss.miscalibration.value|low|high     part of the score; also brier.miscalibration.*
     log_loss.discrimination, .uncertainty      parts of the score; also for brier
-    log_loss.gain.value|low|high               gain of the best recalibration. If no interval is
-                                               above 0: gain of the map with the largest value.
+    log_loss.gain.value|low|high               gain of the recommended recalibration (`best`). If
+                                               no interval in either score is above 0: gain of the
+                                               map with the largest value.
                                                brier.gain.* belongs to the same map.
     log_loss.gain.METHOD.*, brier.gain.METHOD.*   gain of any map
     worst_class.l1.value|low|high              error of the first of `classes`
@@ -62,14 +68,17 @@ import numpy as np
 
 from harness.common.version import VERSION
 from harness.judging.answers import QUESTIONS, Answers
-from harness.judging.findings import Gains, HowFar, Interval, Judged
+from harness.judging.findings import Gains, HowFar, Judged
+from harness.judging.interval import Interval
 
 SCHEMA = "calharness.judge"
 SCHEMA_VERSION = 1
 SCORE_NAMES = {"log": "log_loss", "brier": "brier"}
 NO_END = "the interval has no such end"
-LEFT_OUT = ("panels", "fitted")  # fields that are not part of the schema
+NO_VALUE = "it has no value"
+LEFT_OUT = ("panels", "fitted", "curve")  # fields that are not part of the schema
 Row = tuple[str, float | None, float | None, str | None]  # name, value, level, reason
+Number = tuple[float | None, float | None, str | None]  # value, level, reason
 
 
 def as_json(judgement: Answers) -> dict[str, Any]:
@@ -110,6 +119,7 @@ def _data(data: Judged) -> dict[str, Any]:
         "confidences": data.confidences,
         "groups": [str(name) for name in data.groups],
         "row_groups": None if data.row_groups is None else int(data.row_groups.max()) + 1,
+        "note": data.note,
     }
 
 
@@ -118,7 +128,12 @@ def _plain(value: Any) -> Any:
         names = [
             finding.name for finding in dataclasses.fields(value) if finding.name not in LEFT_OUT
         ]
-        return {name: _plain(getattr(value, name)) for name in names}
+        fields = {name: _plain(getattr(value, name)) for name in names}
+        # An infinite end alone means that an interval has no such end.
+        values = [getattr(value, name) for name in names if name not in ("low", "high")]
+        if any(isinstance(number, float) and math.isinf(number) for number in values):
+            fields["infinite"] = True
+        return fields
     if isinstance(value, (list, tuple)):
         return [_plain(finding) for finding in value]
     if isinstance(value, np.generic):
@@ -129,12 +144,30 @@ def _plain(value: Any) -> Any:
 
 
 def numbers(judgement: Answers) -> dict[str, dict[str, Any]]:
-    """Return {short name: {value, level, reason}} for all numbers with a name in the schema."""
+    """Return {short name: {value, level, reason}} for all numbers with a name in the schema.
+
+    An infinite value is None, and its entry has `infinite`: True.
+    """
     table: dict[str, dict[str, Any]] = {}
+    for name, (value, level, reason) in named_values(judgement).items():
+        table[name] = {"value": value, "level": level, "reason": reason}
+        if value is not None and math.isinf(value):
+            reason = "it is infinite" if value > 0.0 else "it is minus infinity"
+            table[name] = {"value": None, "level": level, "reason": reason, "infinite": True}
+    return table
+
+
+def named_values(judgement: Answers) -> dict[str, Number]:
+    """Return {short name: (value, level, reason)}, with infinite values as they are.
+
+    A number without a value has a reason.
+    """
+    table: dict[str, Number] = {}
     for name, value, level, reason in _rows(judgement):
-        value = float(value) if value is not None and math.isfinite(value) else None
-        reason = None if value is not None else reason or "it has no value"
-        table.setdefault(name, {"value": value, "level": level, "reason": reason})
+        row: Number = (None, level, reason or NO_VALUE)
+        if value is not None and not math.isnan(value):
+            row = (float(value), level, None)
+        table.setdefault(name, row)
     return table
 
 
@@ -192,12 +225,14 @@ def _rows_of_errors(how_far: HowFar) -> Iterator[Row]:
         yield from ends
     if how_far.direction is not None:
         yield from _interval("confidence_gap", how_far.direction.gap)
+    for number in how_far.clinical.numbers if how_far.clinical else ():
+        yield from _interval(f"clinical.{number.name}", number.interval, number.reason)
     for score in how_far.scores:
         name = SCORE_NAMES[score.score]
         yield f"{name}.value", score.mean_score, None, None
-        yield from _interval(f"{name}.miscalibration", score.miscalibration)
-        yield f"{name}.discrimination", score.discrimination, None, None
-        yield f"{name}.uncertainty", score.uncertainty, None, None
+        yield from _interval(f"{name}.miscalibration", score.miscalibration, score.reason)
+        yield f"{name}.discrimination", score.discrimination, None, score.reason
+        yield f"{name}.uncertainty", score.uncertainty, None, score.reason
 
 
 def _rows_of_gains(answer: Gains) -> Iterator[Row]:
@@ -209,7 +244,7 @@ def _rows_of_gains(answer: Gains) -> Iterator[Row]:
     if not answer.gains:
         return
     known = [gain for gain in answer.gains if gain.log_loss.value is not None] or answer.gains[:1]
-    quoted = max(known, key=lambda gain: gain.log_loss.value or 0.0)
+    quoted = max(known, key=lambda gain: (gain.log_loss.value or 0.0, gain.brier.value or 0.0))
     quoted = next((gain for gain in answer.gains if gain.method == answer.best), quoted)
     for score in ("log_loss", "brier"):
         yield from _interval(f"{score}.gain", getattr(quoted, score), quoted.reason)

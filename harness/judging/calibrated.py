@@ -48,6 +48,7 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     If rows come in groups, a p-value is the larger one of the exact test and of a test that flips
     the signs of the residuals of whole groups (`harness.judging.clusters`). The flips account for
     the dependence within groups, and the exact test for rare events, where flips reject too often.
+    If fewer than 10 groups have an event, one row of each group is tested instead of flips.
 
     Parameters
     ----------

@@ -22,18 +22,21 @@ from harness.errors import BadInputError
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate, Wrapper
 from harness.estimators.bootstrap import Bootstrap
+from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.estimators.resampled_interval import MIN_ROWS, End, Sample
 from harness.judging.bins import Array, Bins, Integers
 from harness.judging.findings import Judged
-from harness.judging.scalar_test import smallest_rank, statistics
-from harness.judging.vector_test import MOST_ROWS, VectorStatistics
+from harness.judging.scalar_test import scalar_test, smallest_rank, statistics
+from harness.judging.scores import count_units
+from harness.judging.vector_test import MOST_ROWS, VectorStatistics, vector_test
 from harness.math import estimands
 
 FLIPS = 999  # draws of signs for the test of one score
 BATCH = 50_000_000  # largest number of signs that are drawn at once
 NOTE = (
     "Rows in groups: the p-value is the larger one of the exact test for independent rows and of a "
-    "test that flips the signs of the residuals of whole groups. "
+    "test that flips the signs of the residuals of whole groups. If fewer than "
+    f"{FEWEST_EVENTS} groups have an event, the latter uses one row of each group instead. "
 )
 
 
@@ -110,6 +113,9 @@ def flipped_p_value(
 ) -> float:
     """Return the p-value of the tests of `scalar_test`, with flipped signs in place of resamples.
 
+    If fewer than 10 groups have an event or a non-event, their residuals are too skewed for flips.
+    The p-value is then that of the exact test of one row of each group.
+
     Examples
     --------
     >>> from harness.judging.bins import bin_scores
@@ -118,6 +124,9 @@ def flipped_p_value(
     >>> flipped_p_value(bin_scores(p), (groups % 2).astype(int), groups, rng) < 0.01
     True
     """
+    if min(count_units(y == outcome, groups) for outcome in (0, 1)) < FEWEST_EVENTS:
+        rows = first_rows(groups, rng)
+        return scalar_test(bins.p[rows], y[rows], rng, flips).p_value
     inside = bins.index >= 0
     count = int(groups.max()) + 1
     residuals = (y - bins.p)[inside]
@@ -133,7 +142,15 @@ def flipped_p_value(
 def flipped_vector_p_value(
     p: Array, y: Integers, groups: Integers, rng: np.random.Generator, flips: int
 ) -> float:
-    """Return the p-value of the test of `vector_test`, with flipped signs in place of resamples."""
+    """Return the p-value of the test of `vector_test`, with flipped signs in place of resamples.
+
+    If fewer than 10 groups have an error or a right prediction of the top class, it is that of the
+    test of one row of each group.
+    """
+    right = p.argmax(axis=1) == y
+    if min(count_units(mask, groups) for mask in (right, ~right)) < FEWEST_EVENTS:
+        rows = first_rows(groups, rng)
+        return vector_test(p[rows], y[rows], rng).p_value
     if len(p) > MOST_ROWS:
         rows = np.sort(rng.choice(len(p), MOST_ROWS, replace=False))
         p, y, groups = p[rows], y[rows], groups[rows]
@@ -149,6 +166,13 @@ def _signs(rows: int, columns: int, rng: np.random.Generator) -> Array:
     return signs
 
 
+def first_rows(groups: Integers, rng: np.random.Generator) -> Integers:
+    """Return the position of one row of each group, drawn at random, in ascending order."""
+    order = rng.permutation(len(groups))
+    rows: Integers = np.sort(order[np.unique(groups[order], return_index=True)[1]])
+    return rows
+
+
 def one_row_each(data: Judged, rng: np.random.Generator) -> Judged:
     """Return one row of each group, drawn at random. Its rows are independent.
 
@@ -160,8 +184,6 @@ def one_row_each(data: Judged, rng: np.random.Generator) -> Judged:
     [0.1, 0.3]
     """
     assert data.row_groups is not None
-    order = rng.permutation(data.n)
-    _, first = np.unique(data.row_groups[order], return_index=True)
-    rows = np.sort(order[first])
+    rows = first_rows(data.row_groups, rng)
     groups = {name: values[rows] for name, values in data.groups.items()}
     return replace(data, p=data.p[rows], y=data.y[rows], groups=groups, row_groups=None)

@@ -15,11 +15,14 @@ from harness.common import data_files
 from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.judging.findings import Judged
-from harness.math.arrays import to_array
+from harness.judging.model_answers import answers_of_models
+from harness.math.arrays import refuse_masked, to_array
+from harness.math.class_names import as_text, find
 from harness.math.columns import match_columns
-from harness.math.notions import checked, numeric, reduce
+from harness.math.notions import checked, numeric, reduce, row_tolerance
 from harness.problems.predictions import Predictions
-from harness.sources import files
+from harness.sources import files, forms
+from harness.sources.forms.numbers import rounding_note
 
 MOST_CLASSES = 1000  # the tests of vectors need matrices with a row and a column per class
 
@@ -66,9 +69,13 @@ def from_arrays(
     >>> data.n, data.k, data.notions, data.p[0].round(3).tolist()
     (3, 2, ('binary',), [0.1, 0.9])
     """
+    refuse_masked("p", p)
     numeric("p", to_array(p))
+    tolerance = row_tolerance(p)
     p, y, names = match_columns(p, y, classes)
-    p, y = checked(p, y)
+    given = numeric("p", p)
+    p, y = checked(p, y, tolerance=tolerance)
+    notes = _rounding_notes(given, p)
     if confidences and p.ndim != 1:
         raise BadInputError(
             f"confidences is true, but p has shape {p.shape}; pass p of shape (n,)."
@@ -87,7 +94,7 @@ def from_arrays(
         p=p,
         y=y,
         classes=names or default_names,
-        understood=f"{format_count(len(y), 'row')}, {columns}",
+        understood="; ".join([f"{format_count(len(y), 'row')}, {columns}", *notes, *_tied(p)]),
         groups=_checked_groups(groups, len(y)),
         confidences=bool(confidences),
         row_groups=checked_row_groups(group_rows, len(y)),
@@ -107,7 +114,9 @@ def from_file(
     Parameters
     ----------
     path : str or Path
-        A .npz, .csv, .tsv or .parquet file, or published logits.
+        A .npz, .csv, .tsv, .parquet or .jsonl file, or published logits. In a .jsonl file, the
+        column `confidence` holds confidences of answers, and repeated prompts are groups of rows
+        (`harness.judging.model_answers`).
     group : str or iterable of str
         Names of columns or arrays (n,) in the file that divide the rows into groups.
     group_rows : str, optional
@@ -130,6 +139,7 @@ def from_file(
     >>> data.name, data.p[:, 1].tolist(), data.groups["site"].tolist()
     ('preds', [0.2, 0.7, 0.4], ['a', 'b', 'a'])
     """
+    options, prompts = answers_of_models(path, options)
     problem: Any = Predictions(str(path), order="file", **options)
     p, y = problem.sample(problem.n_max, np.random.default_rng(0))
     confidences = p.ndim == 1 and problem.top_label
@@ -142,13 +152,53 @@ def from_file(
     if group_rows is not None:
         values = _read_columns(path, problem.split, [group_rows])[group_rows]
         row_groups = checked_row_groups(values, data.n, f"column {group_rows!r}")
+    groups = columns if group_rows is None else [*columns, group_rows]
+    repeats = []
+    if prompts and row_groups is None:
+        ((name, values),) = prompts.items()
+        row_groups = checked_row_groups(values, data.n, name)
+        repeats = [f"rows with the same {name} are a group"]
+        groups = [*columns, name]
     return replace(
         data,
         classes=tuple(problem.names) if named else data.classes,
-        understood=problem.described,
+        understood="; ".join([_described(problem, groups), *repeats, *_tied(data.p)]),
         groups=_checked_groups(_read_columns(path, problem.split, columns), data.n),
         row_groups=row_groups,
     )
+
+
+def _described(problem: Any, groups: list[str]) -> str:
+    """Return the description of a file, in which columns of groups are not called unused."""
+    used = {find(as_text(name), list(problem.unused)) for name in groups}
+    rest = [name for name in problem.unused if name not in used]
+    text: str = problem.described
+    if len(rest) == len(problem.unused):
+        return text
+    told, still = forms.describe_unused(problem.unused), forms.describe_unused(rest)
+    return text.replace(f"; {told}", f"; {still}" if still else "")
+
+
+def _rounding_notes(given: NDArray[Any], p: NDArray[np.float64]) -> list[str]:
+    """Return phrases on how the given probabilities were changed to be p."""
+    notes = []
+    values = given.astype(np.float64, copy=False)
+    if count := int(((values < 0.0) | (values > 1.0)).sum()):
+        notes.append(rounding_note(values, count))
+    if p.ndim == 2 and not np.array_equal(values.clip(0.0, 1.0), p):
+        notes.append("rows were divided by their sums")
+    return notes
+
+
+def _tied(p: NDArray[np.float64]) -> list[str]:
+    """Return a phrase on the rows of p (n, k) in which several classes are the most probable."""
+    if p.shape[1] < 3:
+        return []
+    count = int(((p == p.max(axis=1, keepdims=True)).sum(axis=1) > 1).sum())
+    if not count:
+        return []
+    rows = format_count(count, "row")
+    return [f"in {rows} several classes are the most probable, and the first counts as predicted"]
 
 
 def reduced(data: Judged, notion: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -217,10 +267,13 @@ def with_classes_of(first: Judged, other: Judged) -> Judged:
 def _checked_groups(groups: Any, n: int) -> dict[str, NDArray[Any]]:
     if groups is None:
         return {}
+    groups = to_array(groups)
     if hasattr(groups, "columns"):  # a data frame
         groups = {name: groups[name] for name in groups.columns}
     if not isinstance(groups, Mapping):
         groups = {"group": groups}
+    for name, values in groups.items():
+        refuse_masked(f"groups[{str(name)!r}]", values)
     columns = {str(name): np.asarray(to_array(values)) for name, values in groups.items()}
     for name, values in columns.items():
         if values.shape != (n,):
@@ -234,6 +287,7 @@ def checked_row_groups(values: Any, n: int, name: str = "group_rows") -> NDArray
     """Return the group of each row as a number 0..G-1. `name` names the argument in messages."""
     if values is None:
         return None
+    refuse_masked(name, values)
     column = np.asarray(to_array(values))
     if column.shape != (n,):
         raise BadInputError(
@@ -258,9 +312,12 @@ def _read_columns(path: str | Path, split: str, names: list[str]) -> dict[str, N
     if not names:
         return {}
     arrays = files.arrays(data_files.find(str(path)), split)
+    columns = {}
     for name in names:
-        if name not in arrays:
+        found = find(as_text(name), list(arrays))
+        if found is None:
             raise BadInputError(
                 f"{path} has no group column {name!r}; choose among {', '.join(arrays)}."
             )
-    return {name: arrays[name] for name in names}
+        columns[name] = arrays[found]
+    return columns

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.estimators.application import apply
 from harness.estimators.base import Estimate, Estimator, EstimatorSpec
@@ -15,7 +16,43 @@ from harness.estimators.binned import Binned
 from harness.judging.clusters import GroupBootstrap, PointsOnly
 from harness.judging.data import checked_row_groups
 from harness.math.notions import reduce
-from harness.plan.components import load
+from harness.math.weights import checked_weights, takes_weights
+
+# Ids of estimators with an argument `sample_weight`, for messages; a test compares them with it.
+WEIGHTED = (
+    "binned15", "binned15_mass", "debiased15", "debiased15_l1", "average_binned15", "corp",
+    "brier", "logloss", "accuracy", "auroc",
+)  # fmt: skip
+
+
+class BinnedError(float):
+    """A binned calibration error: a float whose repr says which error it is.
+
+    `name` is the error in words, such as "top_label, 15 bins of equal width".
+
+    Examples
+    --------
+    >>> BinnedError(0.25, "binary, 2 bins of equal width")
+    0.25 (binary, 2 bins of equal width)
+    >>> print(BinnedError(0.25, "binary, 2 bins of equal width"))
+    0.25
+    """
+
+    name: str
+
+    def __new__(cls, value: float, name: str = "") -> BinnedError:
+        """Return the value as a float with a name."""
+        error = super().__new__(cls, value)
+        error.name = name
+        return error
+
+    def __repr__(self) -> str:
+        """Return value and name."""
+        return f"{float(self)!r} ({self.name})"
+
+    def __str__(self) -> str:
+        """Return the value as text, as of any float."""
+        return str(float(self))
 
 
 def ece(
@@ -24,12 +61,16 @@ def ece(
     notion: str = "top_label",
     bins: int = 15,
     classes: Sequence[Any] | None = None,
-) -> float:
-    """Return the L1 calibration error in bins of equal width, which most papers call ECE.
+    *,
+    binning: str = "width",
+    sample_weight: ArrayLike | None = None,
+) -> BinnedError:
+    """Return the L1 calibration error in bins, which most papers call ECE.
 
         sum_b n_b / n |mean y in b - mean p in b|
 
-    n_b is the number of rows in bin b, and n the number of all rows.
+    n_b is the number of rows in bin b, and n the number of all rows. With weights, these are sums
+    of weights, and the means are weighted.
 
     Parameters
     ----------
@@ -40,21 +81,31 @@ def ece(
     notion : {"top_label", "binary", "classwise"}
         The reduction of (p, y) that is judged. classwise is the mean over the classes.
     bins : int
-        Number of bins of equal width in [0, 1].
+        Number of bins.
     classes : sequence, optional
         Names of the classes, as for `harness.estimate`.
+    binning : {"width", "mass"}
+        Bins of equal width in [0, 1], or with equally many rows (or equal sums of weights).
+    sample_weight : array_like (n,), optional
+        Weights of the rows, at least 0. They need not sum to 1.
 
     Returns
     -------
-    float
-        A number in [0, 1], not in percent. At small n it is biased upwards by the noise in the
-        bins. It is biased downwards if errors cancel within a bin. `harness.judge` returns
-        estimates with intervals.
+    BinnedError
+        A float in [0, 1], not in percent; its repr says which error it is. At small n it is biased
+        upwards by the noise in the bins. It is biased downwards if errors cancel within a bin.
+        `harness.judge` returns estimates with intervals.
 
     Raises
     ------
     BadInputError
         If p, y, notion or bins cannot be used.
+
+    Notes
+    -----
+    p of shape (n,) and p of shape (n, 2) are judged differently. With the default notion, p (n,)
+    holds the confidences of predictions and y tells which were right; of p (n, 2), the larger
+    probability of each row is judged. Use notion="binary" for the probability of class 1.
 
     References
     ----------
@@ -63,84 +114,64 @@ def ece(
 
     Examples
     --------
-    >>> round(ece([0.9, 0.8, 0.3, 0.6], [1, 1, 0, 0], notion="binary", bins=2), 6)
-    0.15
+    >>> p, y = np.array([0.75, 0.75, 0.25, 0.5]), np.array([1, 1, 0, 0])
+    >>> ece(p, y, notion="binary", bins=1)
+    0.0625 (binary, 1 bin of equal width)
+
+    The probabilities of both classes, judged by the larger one of each row:
+
+    >>> ece(np.column_stack([1 - p, p]), y, bins=1)
+    0.3125 (top_label, 1 bin of equal width)
+    >>> ece(p, y, bins=2, binning="mass")
+    0.3125 (top_label of p as confidences, 2 bins of equal mass)
     """
-    return float(estimate(Binned(bins=bins), p, y, notion, classes=classes)["l1"].value)
+    if binning not in ("width", "mass"):
+        raise BadInputError(f"binning is {binning!r}; pass 'width' or 'mass'.")
+    binned = Binned(bins=bins, rule=binning)
+    found = estimate(binned, p, y, notion, classes=classes, sample_weight=sample_weight)["l1"]
+    is_confidence = notion == "top_label" and len(np.shape(p)) == 1
+    judged = f"{notion} of p as confidences" if is_confidence else notion
+    return BinnedError(found.value, f"{judged}, {format_count(bins, 'bin')} of equal {binning}")
 
 
 def estimate(
-    estimator: str | Estimator,
+    estimator: Estimator,
     p: ArrayLike,
     y: ArrayLike,
     notion: str = "top_label",
     rng: np.random.Generator | int | None = None,
     classes: Sequence[Any] | None = None,
     group_rows: ArrayLike | None = None,
+    name: str | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> dict[str, Estimate]:
-    """Estimate the calibration errors of predictions with one estimator.
+    """Apply an estimator to predictions: `harness.estimate` for an object in place of an id.
 
-    Parameters
-    ----------
-    estimator : str or callable
-        An id in `list_estimators()`, an estimator, or a function (p, y) -> float, whose value is
-        taken as l1.
-    p : array_like of shape (n,) or (n, k)
-        Predicted probabilities: of class 1, or of k classes with rows that sum to 1. With shape
-        (n,) and the notion "top_label", p holds confidences, and y tells which predictions were
-        right.
-    y : array_like of shape (n,)
-        Labels: integers in {0, 1} or in 0..k-1, or names of classes.
-    notion : {"top_label", "binary", "classwise", "canonical"}
-        The reduction of (p, y) that is judged: the confidence in the predicted class, the
-        probability of class 1, each class by itself (the mean over the classes is returned), or
-        the whole vector.
-    rng : numpy.random.Generator or int, optional
-        Random generator, or its seed, for an estimator that draws random numbers. The default seed
-        is 0, so that the same call gives the same numbers.
-    classes : sequence, optional
-        Names of the k classes. Label j and column j of an array belong to the j-th name. Columns
-        of a data frame that are named by class (cat, p_cat, prob_cat) are matched by name.
-    group_rows : array_like (n,), optional
-        Group of each row, such as its patient. Rows of a group may depend on one another. Every
-        point estimate then gets a 95 % interval from 200 random halves of the groups, in place of
-        its own (a cluster bootstrap). With fewer than 20 groups it has none.
-
-    Returns
-    -------
-    dict of str to Estimate
-        {estimand: estimate}, in the unit of the estimand, not in percent.
-
-    Raises
-    ------
-    BadInputError
-        If p, y or notion cannot be used, or the estimator does not accept them.
-    UndefinedError
-        If the estimator has no value for this sample.
-
-    Notes
-    -----
-    `calharness info ID` shows bias, cost and source of an estimator. The value does not depend on
-    `group_rows`, even if the estimator holds out single rows of a group.
-
-    Examples
-    --------
-    >>> import harness
-    >>> p, y = [0.9, 0.8, 0.3, 0.6], [1, 1, 0, 0]
-    >>> round(harness.estimate("binned15", p, y, notion="binary")["l1"].value, 3)
-    0.3
-    >>> def gap_of_means(p, y):
-    ...     return abs(p.mean() - y.mean())
-    >>> round(harness.estimate(gap_of_means, p, y, notion="binary")["l1"].value, 3)
-    0.15
+    `name` is the name of the estimator in messages, by default its repr. `harness.estimate`
+    describes the other parameters.
     """
-    function: Any = load("estimator", estimator, {}) if isinstance(estimator, str) else estimator
+    function: Any = estimator
+    shown = repr(estimator) if name is None else repr(name)
     if not callable(function) or isinstance(function, type):
         raise BadInputError(
-            f"estimator is {function!r}; pass an id, a function (p, y), or an object that can be "
+            f"estimator is {shown}; pass an id, a function (p, y), or an object that can be "
             "called with (p, y, rng)."
         )
     p, y = reduce(p, y, notion, classes)
+    weights = None
+    if sample_weight is not None:
+        weights = checked_weights(sample_weight, len(y))
+        if group_rows is not None:
+            raise BadInputError(
+                "sample_weight and group_rows are both given; the intervals of group_rows have no "
+                "weighted form, so leave out one of them."
+            )
+        if not takes_weights(function):
+            raise BadInputError(
+                f"estimator {shown} has no weighted form: it has no argument sample_weight. "
+                f"Estimators that have one: {', '.join(WEIGHTED)}, variational_<calibrator>, and "
+                "their variants."
+            )
     if group_rows is not None:
         groups = checked_row_groups(group_rows, len(y))
         function = GroupBootstrap(PointsOnly(function), groups=groups)
@@ -150,11 +181,13 @@ def estimate(
     if spec.needs_posterior:
         reason = "the estimator needs the true posterior, which only a problem knows"
     if reason:
-        raise BadInputError(f"estimator {estimator!r} cannot be applied: {reason}.")
+        raise BadInputError(f"estimator {shown} cannot be applied: {reason}.")
     if spec.replication_rng is None:
-        return apply(function, p, y, notion, np.random.default_rng(0 if rng is None else rng))
+        stream = np.random.default_rng(0 if rng is None else rng)
+        return apply(function, p, y, notion, stream, sample_weight=weights)
     if isinstance(rng, np.random.Generator):
         raise BadInputError(
-            f"rng is a Generator, but estimator {estimator!r} makes its own; pass an integer seed."
+            f"rng is a Generator, but estimator {shown} makes its own; pass an integer seed."
         )
-    return apply(function, p, y, notion, spec.replication_rng(rng or 0))
+    stream = spec.replication_rng(rng or 0)
+    return apply(function, p, y, notion, stream, sample_weight=weights)

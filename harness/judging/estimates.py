@@ -8,39 +8,68 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.common.wording import format_percent, is_known
+from harness.calibrators import HistogramBinning, Isotonic, Temperature, VectorScaling
+from harness.common.wording import format_percent, is_known, join_numbers
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.application import apply
+from harness.estimators.base import Estimator
+from harness.estimators.best import Best, BestLower
+from harness.estimators.bin_variants import CubeRootBins
 from harness.estimators.binned import Binned
 from harness.estimators.certified import CertifiedInterval
+from harness.estimators.normal_debiased import NormalDebiased
 from harness.estimators.resampled_interval import MIN_ROWS
-from harness.evaluation.rates import clopper_pearson
+from harness.estimators.variational import Variational
 from harness.judging.bins import Array, Integers
 from harness.judging.clusters import GroupBootstrap
-from harness.judging.findings import Certified, ErrorEstimate, Interval, Judged
-from harness.judging.measured import MEASURED_LEVEL, coverage_rows, nearest_rows
+from harness.judging.findings import Certified, ErrorEstimate, Judged
+from harness.judging.interval import Interval
+from harness.judging.measured import (
+    FEW_QUANTITY,
+    FEW_VALUES,
+    FEWEST_EXPECTED,
+    KINDS,
+    MEASURED_LEVEL,
+    beyond_sizes,
+    coverage_rows,
+    nearest_rows,
+)
 from harness.judging.words import as_sentence
-from harness.plan.components import load
+from harness.math.rates import clopper_pearson
 
+AT_MOST = "on average at most the error, may be negative"
 LABELS = {
     "best": "learned estimate",
     "best_fast": "learned estimate (one partition)",
-    "best_lower": "cross-fitted stack (on average at most the error)",
-    "variational_temperature": "cross-fitted temperature (on average at most the error)",
-    "variational_isotonic": "cross-fitted isotonic (on average at most the error)",
-    "variational_histogram": "cross-fitted histogram (on average at most the error)",
-    "variational_vector": "cross-fitted vector scaling (on average at most the error)",
+    "best_lower": f"cross-fitted stack ({AT_MOST})",
+    "variational_temperature": f"cross-fitted temperature ({AT_MOST})",
+    "variational_isotonic": f"cross-fitted isotonic ({AT_MOST})",
+    "variational_histogram": f"cross-fitted histogram ({AT_MOST})",
+    "variational_vector": f"cross-fitted vector scaling ({AT_MOST})",
     "binned15": "15 bins of equal width, the usual ECE",
     "debiased15_l1": "15 bins of equal width, debiased",
     "binned_cube_root": "n^(1/3) bins of equal mass",
+}
+# Equal to the estimators of these ids in conf/estimator, which the library does not read.
+ESTIMATORS: dict[str, Estimator] = {
+    "best": Best(),
+    "best_fast": Best(repeats=1),
+    "best_lower": BestLower(),
+    "variational_temperature": Variational(Temperature()),
+    "variational_isotonic": Variational(Isotonic()),
+    "variational_histogram": Variational(HistogramBinning()),
+    "variational_vector": Variational(VectorScaling()),
+    "binned15": Binned(bins=15, rule="width"),
+    "debiased15_l1": NormalDebiased(bins=15, rule="mass"),
+    "binned_cube_root": CubeRootBins(Binned(rule="mass")),
 }
 WITHOUT_INTERVAL = (
     "There is no interval, because the bias is unknown: bins hide part of the error and add noise."
 )
 GROUP_LABEL = "15 bins of equal width, less their bias"
 GROUP_COVERAGE = (
-    "The interval holds for the error that 15 bins can resolve, and for many groups. Its coverage "
-    "was not measured at this size."
+    "The interval holds for the error that 15 bins can resolve, and for many groups. Coverage was "
+    "not measured for rows in groups."
 )
 REPEATED = 50_000  # largest size of p for which the headline is `best`, which averages partitions
 REPEATED_CLASSES = 100  # the same for the classes of canonical errors: the weights saw no more
@@ -64,11 +93,11 @@ def estimates(
     """Return at most four estimates of the L1 error, and the squared error of the first one.
 
     The first is the headline: `best`, the estimator with the smallest regret over the whole arena,
-    or `best_fast` if `best` would take long. The second one is in expectation below the truth. The
-    third one is `binned15`, the ECE with 15 bins that most papers report. The fourth one is the
-    published estimator with the smallest regret at the nearest n and number of classes. Binned
-    estimates have no interval: their bias is unknown. Estimators that do not support `notion` are
-    left out.
+    or `best_fast` if `best` would take long. The second one is in expectation at most the truth,
+    and may be negative. The third one is `binned15`, the ECE with 15 bins that most papers report.
+    The fourth one is the published estimator with the smallest regret at the nearest n and number
+    of classes. Binned estimates have no interval: their bias is unknown. Estimators that do not
+    support `notion` are left out.
     """
     n, k = data.n, data.k
     names = [headline_name(notion, p, k)]
@@ -84,7 +113,7 @@ def estimates(
         _estimate(name, notion, p, y, level, stream)
         for name, stream in zip(names, rng.spawn(len(names)))
     ]
-    rows = [_with_measurements(by_estimand["l1"], n, k) for by_estimand in by_name]
+    rows = [_with_measurements(by_estimand["l1"], p, n, k) for by_estimand in by_name]
     rows[0] = replace(rows[0], headline=True)
     return rows, by_name[0]["l2_squared"]
 
@@ -127,7 +156,9 @@ def group_estimates(
         value = float(np.clip(e.value - bias, low, high))
         interval = Interval(value, e.low, e.high, level)
         one = by_estimand[name]
-        by_estimand[name] = replace(one, interval=interval, coverage_note=GROUP_COVERAGE)
+        by_estimand[name] = replace(
+            one, interval=interval, coverage_note=GROUP_COVERAGE, beyond="for rows in groups"
+        )
     return [by_estimand["l1"]], by_estimand["l2_squared"]
 
 
@@ -175,8 +206,10 @@ def _estimate(
     nothing = Interval(None, level=level)
     row = ErrorEstimate(notion, "l1", name, LABELS[name], nothing, kind, coverage_note=note)
     try:
-        options = {"level": level} if is_learned or is_variational else {}
-        values = apply(load("estimator", name, options), p, y, notion, rng)
+        estimator: Any = ESTIMATORS[name]
+        if is_learned or is_variational:
+            estimator = replace(estimator, level=level)
+        values = apply(estimator, p, y, notion, rng)
     except UNAVAILABLE as error:
         reason = as_sentence(error)
         return {estimand: replace(row, estimand=estimand, reason=reason) for estimand in ESTIMANDS}
@@ -188,15 +221,17 @@ def _estimate(
 
 
 def _interval(e: Any, kind: str, level: float) -> Interval:
-    low = e.low if e.low is None or abs(e.low) >= 1e-12 else 0.0
-    value = max(float(e.value), 0.0)
-    if kind == "lower" and low is not None:
-        value = max(value, float(low))
+    low = e.low if e.low is None or e.low >= 1e-12 else 0.0
+    # Cut at 0, the mean of a lower bound would exceed the error of calibrated predictions.
+    value = float(e.value) if kind == "lower" else max(float(e.value), 0.0)
     return Interval(value, low, e.high, level)
 
 
-def _with_measurements(row: ErrorEstimate, n: int, k: int) -> ErrorEstimate:
-    """Add the regret and the coverage that were measured at the (n, k) nearest to n and k."""
+def _with_measurements(row: ErrorEstimate, p: Array, n: int, k: int) -> ErrorEstimate:
+    """Add the regret and the coverage that were measured at the (n, k) nearest to n and k.
+
+    p are the scores (n,) or vectors (n, k) that are judged.
+    """
     if row.reason is not None:
         return row
     regrets = nearest_rows(
@@ -207,33 +242,52 @@ def _with_measurements(row: ErrorEstimate, n: int, k: int) -> ErrorEstimate:
     interval, note = row.interval, WITHOUT_INTERVAL
     if interval.low is not None or interval.high is not None:
         quantity = f"{row.notion}.{row.estimand}.{row.estimator}"
-        lowest, note = _lowest_coverage(coverage_rows(quantity, n, k), interval.level)
-        if lowest is not None:
-            covered, draws = round(lowest["covered"]), int(lowest["draws"])
+        distinct = len(np.unique(p)) if p.ndim == 1 else 0
+        is_few = 1 < distinct <= FEW_VALUES[1]
+        if is_few:
+            quantity, k = f"few_values.{row.estimand}.{row.estimator}", 2
+        rows = coverage_rows(quantity, n, k)
+        beyond = beyond_sizes(quantity, n, k) or _beyond_kinds(rows, interval, p)
+        if is_few and (distinct < FEW_VALUES[0] or quantity != FEW_QUANTITY):
+            beyond = f"for scores with only {distinct} different values"
+        if beyond is not None:
+            note = f"Coverage was not measured {beyond}."
+            row = replace(row, beyond=beyond)
+        else:
+            lowest = rows.loc[(rows["covered"] / rows["draws"]).idxmin()]
             row = replace(
                 row,
-                coverage=share(covered, draws),
+                coverage=share(round(lowest["covered"]), int(lowest["draws"])),
                 measured_at=(int(lowest["n"]), int(lowest["k"])),
+            )
+            note = (
+                f"This is the lowest coverage among {len(rows)} kinds of simulated {KINDS}, with "
+                f"errors from 0 to {rows['truth'].max():.2g}, each drawn {lowest['draws']} times "
+                f"with n = {lowest['n']:,} and k = {lowest['k']}."
+                + (f" Their scores have {join_numbers(FEW_VALUES)} different values." * is_few)
             )
     return replace(row, coverage_note=f"{row.coverage_note} {note}".strip())
 
 
-def _lowest_coverage(rows: pd.DataFrame, level: float) -> tuple[pd.Series | None, str]:
-    """Return the row with the lowest measured coverage, and a sentence on it.
+def _beyond_kinds(rows: pd.DataFrame, interval: Interval, p: Array) -> str | None:
+    """Return how an interval or its scores p (n,) differ from those of the measured kinds.
 
-    `rows` has one row per kind of predictions. The first result is None if nothing was measured.
+    `rows` are the measured coverage at the nearest size. The result completes "was not measured
+    ...". It is None if there is no difference. Vectors p (n, k) may have events of any number.
     """
-    if abs(level - MEASURED_LEVEL) > 1e-9:
-        return None, f"Coverage was only measured for {format_percent(MEASURED_LEVEL)} intervals."
-    if rows.empty:
-        return None, "Coverage was not measured at this size."
-    lowest = rows.loc[(rows["covered"] / rows["draws"]).idxmin()]
-    errors = pd.to_numeric(rows["kind"].str.removeprefix("l1_"), errors="coerce").fillna(0.0)
-    return lowest, (
-        f"This is the lowest coverage among {len(rows)} kinds of predictions with errors from 0 "
-        f"to {errors.max():g}, each drawn {lowest['draws']} times with n = {lowest['n']:,} and "
-        f"k = {lowest['k']}."
-    )
+    if abs(interval.level - MEASURED_LEVEL) > 1e-9:
+        measured = format_percent(MEASURED_LEVEL)
+        return f"at the {format_percent(interval.level)} level (but at {measured})"
+    if ((p == 0.0) | (p == 1.0)).all():
+        return "for scores of only 0 and 1"
+    expected = min(float(p.sum()), float((1.0 - p).sum()))
+    if p.ndim == 1 and expected < FEWEST_EXPECTED:
+        name = "events" if p.mean() < 0.5 else "non-events"
+        return f"with {expected:.2g} expected {name} (but with at least {FEWEST_EXPECTED})"
+    largest = float(rows["truth"].max())
+    if interval.low is not None and interval.low > largest:
+        return f"for errors above {largest:.2g}"
+    return None
 
 
 def share(count: int, trials: int) -> Interval:

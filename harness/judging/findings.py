@@ -7,15 +7,17 @@ explains it. Sentences only state what holds at the stated level.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.judging.interval import Interval
+
 if TYPE_CHECKING:
-    from harness.evaluation.reliability import Panel
     from harness.judging.saved import FittedMap
+    from harness.math.reliability import Panel
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Judged:
         calibration can then be judged.
     row_groups : ndarray (n,) of int or None
         Group of each row, 0..G-1, if rows of the same group may depend on one another.
+    note : str
+        A sentence on how its rows were matched with those of another model, or "".
     """
 
     name: str
@@ -51,6 +55,7 @@ class Judged:
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     confidences: bool = False
     row_groups: NDArray[np.int64] | None = None
+    note: str = ""
 
     @property
     def n(self) -> int:
@@ -68,49 +73,6 @@ class Judged:
         if self.confidences:
             return ("top_label",)
         return ("binary",) if self.k == 2 else ("top_label", "classwise", "canonical")
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A value with its interval. `low` or `high` is None if the interval has no such end."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    level: float = 0.95
-
-    def with_zero(self) -> Interval:
-        """Return the interval extended to 0.
-
-        Examples
-        --------
-        >>> Interval(0.2, 0.1, 0.3).with_zero().low, Interval(-0.2, -0.3, -0.1).with_zero().high
-        (0.0, 0.0)
-        """
-        return self.including(0.0)
-
-    def including(self, value: float) -> Interval:
-        """Return the interval extended to `value`."""
-        low = None if self.low is None else min(self.low, value)
-        high = None if self.high is None else max(self.high, value)
-        return replace(self, low=low, high=high)
-
-    def reaching(self, value: float) -> Interval:
-        """Return the interval with its upper end raised to `value`, if it has one below.
-
-        Examples
-        --------
-        >>> Interval(0.2, 0.1, 0.3).reaching(0.4).high, Interval(0.2, 0.1).reaching(0.4).high
-        (0.4, None)
-        """
-        return self if self.high is None else replace(self, high=max(self.high, value))
-
-    @property
-    def sign(self) -> int:
-        """1 if the interval is above 0, -1 if it is below 0, else 0."""
-        if self.low is not None and self.low > 0.0:
-            return 1
-        return -1 if self.high is not None and self.high < 0.0 else 0
 
 
 # ---- 1. Is it calibrated?
@@ -173,14 +135,14 @@ class Calibrated:
 
 @dataclass(frozen=True)
 class ErrorEstimate:
-    """An estimate of a calibration error.
+    """An estimate of a calibration error. Its `kind` is point, lower or upper.
 
     Attributes
     ----------
-    kind : str
-        point, lower or upper.
     coverage : Interval or None
         Measured coverage of such intervals at `measured_at`, the nearest measured (n, k).
+    beyond : str or None
+        How the data differ from all those with a measured coverage: "with 30 classes", for example.
     coverage_note : str
         How the coverage was measured, or why it was not.
     regret : float or None
@@ -202,6 +164,7 @@ class ErrorEstimate:
     coverage_note: str = ""
     regret: float | None = None
     measured_at: tuple[int, int] | None = None
+    beyond: str | None = None
     headline: bool = False
     reason: str | None = None
 
@@ -223,7 +186,7 @@ class Direction:
 
     For binary predictions, `gap` is the mean of p minus the frequency of class 1. The calibration
     slope then tells over- from underconfidence (`harness.estimators.CalibrationLine`). `slope` and
-    `intercept` are None for other predictions, or if they cannot be fitted.
+    `intercept` are None for other predictions, or for the reason `slope_reason`.
     """
 
     mean_confidence: float
@@ -232,22 +195,53 @@ class Direction:
     sentence: str
     slope: Interval | None = None
     intercept: Interval | None = None
+    slope_reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The parts of a proper score: score = miscalibration - discrimination + uncertainty.
+    """A proper score and its parts: score = miscalibration - discrimination + uncertainty.
 
-    `score` is "brier" or "log", and `mean_score` its value. `how` tells how the miscalibration was
-    estimated.
+    `score` is "brier" or "log", and `mean_score` its value, which may be infinite. `how` tells how
+    the miscalibration was estimated. If the score cannot be split, `reason` tells why.
     """
 
     score: str
     mean_score: float
     miscalibration: Interval
-    discrimination: float
-    uncertainty: float
+    discrimination: float | None
+    uncertainty: float | None
     how: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ClinicalNumber:
+    """A number of the clinical report: short name, label, interval, and why there is none."""
+
+    name: str
+    label: str
+    interval: Interval
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class FlexibleCurve:
+    """The loess calibration curve at scores (m,), with a pointwise band; None without a band."""
+
+    scores: NDArray[np.float64]
+    fit: NDArray[np.float64]
+    low: NDArray[np.float64] | None
+    high: NDArray[np.float64] | None
+    level: float
+
+
+@dataclass(frozen=True)
+class Clinical:
+    """The numbers of a clinical report on binary predictions, and the flexible curve."""
+
+    numbers: tuple[ClinicalNumber, ...]
+    curve: FlexibleCurve = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -261,6 +255,7 @@ class HowFar:
     scores: tuple[Decomposition, ...]
     disagreement: str | None = None
     cautions: tuple[str, ...] = ()
+    clinical: Clinical | None = None
 
 
 # ---- 3. Where?
@@ -271,7 +266,7 @@ class ClassFinding:
     """Calibration of one class against the rest.
 
     `mean_p` is the mean prediction, `error` the L1 error, and `adjusted` the p-value corrected for
-    the number of classes.
+    the number of classes and of searches.
     """
 
     name: str
@@ -307,8 +302,10 @@ class Region:
 class GroupFinding:
     """Calibration of the rows with one value of a group column.
 
-    `gap` is the mean score minus the frequency, `error` the L1 error, and `adjusted` the p-value
-    corrected for the number of groups.
+    `gap` is the mean score minus the frequency, and `error` the L1 error. `adjusted` is the p-value
+    for calibration of the group, and `gap_adjusted` the one for a mean score that equals the
+    frequency, which is at least `adjusted`. Both are corrected for the number of groups. The
+    interval of the gap contains 0 unless `gap_adjusted` rejects.
     """
 
     column: str
@@ -318,11 +315,12 @@ class GroupFinding:
     error: Interval
     adjusted: float | None
     sentence: str
+    gap_adjusted: float | None = None
 
     @property
     def stands_out(self) -> bool:
-        """True if calibration of the group is rejected at the level of its interval."""
-        return self.adjusted is not None and self.adjusted <= 1.0 - self.gap.level
+        """True if the scores of the group are shown to be too high or too low on average."""
+        return self.gap.sign != 0
 
 
 @dataclass(frozen=True)
@@ -330,7 +328,8 @@ class Where:
     """The answer to question 3, where the predictions are off.
 
     `panels` are reliability diagrams, first of all rows, then of the worst classes. `classes` and
-    `groups` are ordered from worst to best, `regions` by score.
+    `groups` are ordered from worst to best, `regions` by score. Those that `sentence` names are the
+    first of their kind that stands out, and the region with the largest share.
     """
 
     sentence: str
@@ -359,8 +358,9 @@ class Gain:
 class Gains:
     """The answer to question 4, what recalibration would gain.
 
-    `best` is the method with the largest gain in log-loss among those whose interval is above 0,
-    or None. `fitted` is the map of this method, fitted on all rows.
+    `best` is the recommended method, or None if no interval is above 0. It is the method with the
+    largest gain in log-loss among those whose interval is above 0. If there is none, the Brier
+    score counts. `fitted` is the map of this method, fitted on all rows.
     """
 
     sentence: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,14 +13,24 @@ from harness.calibrators.isotonic import knots
 from harness.common.wording import format_count, format_percent
 from harness.errors import UndefinedError
 from harness.judging.bins import Array, Integers
-from harness.judging.findings import Gain, Gains, Interval, Judged
+from harness.judging.findings import Gain, Gains, Judged
+from harness.judging.interval import Interval
 from harness.judging.saved import FittedMap
-from harness.judging.scores import CLIP, mean_interval, row_scores
+from harness.judging.scores import (
+    implied_deviation,
+    independent_units,
+    infinite_loss,
+    mean_interval,
+    row_scores,
+    scarce_outcomes,
+    score_table,
+)
 from harness.judging.words import capitalise, in_words
 
 FOLDS = 5
 # Factor on the width of intervals of cross-fitted means (Nadeau and Bengio 2003), see `gains`.
 INFLATION = float(np.sqrt(1.0 + FOLDS / (FOLDS - 1.0)))
+ROUNDING = 1e-12  # relative width below which an interval is no interval
 FEWEST_ROWS = 20  # with fewer rows no map is fitted
 MOST_ENTRIES = 1_000_000  # largest number of rows times classes on which maps are cross-fitted
 FEWEST_DRAWN = 3_000  # smallest number of rows that are drawn, for any number of classes
@@ -50,8 +61,8 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     data : Judged
         The predictions.
     level : float
-        Level at which the intervals of all methods hold together. Each has level 1 - (1 - level) /
-        (number of methods).
+        Level at which the intervals of all methods hold together, for each of the two scores.
+        Each interval has level 1 - (1 - level) / (number of methods).
     rng : numpy.random.Generator
         Generator of the folds, which are the same for all methods.
 
@@ -62,17 +73,22 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
 
     Notes
     -----
-    If rows come in groups, folds consist of whole groups, and s comes from the sums over groups.
+    If rows come in groups, folds consist of whole groups, and s comes from the sums over groups. If
+    fewer than 10 groups have an event or error, the drawn labels are equal within each group.
 
     The five folds are random and not stratified by class. With stratified folds, the class
     frequencies of the held-out rows would equal those of the fitted rows. This would show a gain
     of about 1 / n that does not exist.
 
     The interval is gain +- t s c / sqrt(n) for n rows. Here t is the quantile of Student's t
-    distribution, and s the standard deviation of the gains of the rows. c^2 = 1 + 5 / 4 = 2.25
-    (Nadeau and Bengio 2003) accounts for the dependence between folds, whose maps are fitted on
-    common rows. The interval is for the expected gain, on new rows, of maps fitted on 4/5 of these
-    rows. The map fitted on all rows gains a little more.
+    distribution. s is the standard deviation of the gains of the rows, but at least the one that
+    they would have if labels were drawn from q. Rows without an error or without an event show no
+    spread, although the gain depends on how rare these are. The ridge of `fit` keeps q from
+    excluding them. c^2 = 1 + 5 / 4 = 2.25 (Nadeau and Bengio 2003) accounts for the dependence
+    between folds, whose maps are fitted on common rows. The interval is for the expected gain, on
+    new rows, of maps fitted on 4/5 of these rows. The map fitted on all rows gains a little more.
+
+    If no spread is known, as for decisions of 0 and 1 that are all right, the gain has no ends.
 
     Coverage at level 0.95 was measured with 100 to 200 samples per case: four methods; calibrated,
     shifted and overconfident binary scores; n = 100 to 5,000. It was 0.945 to 1, and 0.80 to 0.96
@@ -106,7 +122,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     fold = folds(len(y), rng, row_groups)
     methods = BINARY if data.k == 2 else MULTICLASS
     each = 1.0 - (1.0 - level) / len(methods)
-    before = row_scores(p, y)
+    occurred, units = (np.arange(len(y)), y), independent_units([data], row_groups)
     answers = []
     for method in methods:
         reason: str | None = None
@@ -114,23 +130,48 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
         try:
             if data.k > most:
                 raise UndefinedError(f"a fit with more than {most} classes would take minutes")
-            after = row_scores(cross_fitted(method, p, y, data.classes, fold), y)
-            log_loss, brier = (
-                mean_interval(a - b, level, each, INFLATION, row_groups)
-                for a, b in zip(before, after)
-            )
+            q = cross_fitted(method, p, y, data.classes, fold)
+            with np.errstate(invalid="ignore"):  # infinity minus infinity has no value
+                tables = (a - b for a, b in zip(score_table(p), score_table(q)))
+                log_loss, brier = (
+                    mean_interval(
+                        d[occurred],
+                        level,
+                        each,
+                        INFLATION,
+                        row_groups,
+                        implied_deviation(d, q, units),
+                    )
+                    for d in tables
+                )
+            if log_loss.value is None:
+                reason = "The log-loss is infinite before and after this recalibration."
+            elif _has_no_width(log_loss) or _has_no_width(brier):
+                reason = "All rows have the same gain, so that its interval is unknown."
+                log_loss, brier = _without_false_ends(log_loss), _without_false_ends(brier)
         except (UndefinedError, np.linalg.LinAlgError) as error:
             log_loss = brier = Interval(None, level=level)
             reason = f"no map can be fitted: {error}."
         answers.append(Gain(method, LABELS[method], log_loss, brier, reason))
-    best = _largest([gain for gain in answers if gain.log_loss.sign > 0])
+    best = choose_best(answers)
     fitted = None
     if best is not None:
         rows = draw_rows(data, rng)
         fitted = fit(best.method, data.p[rows], data.y[rows], data.classes)
-    impossible = int((before[0] >= -np.log(CLIP) - 1e-9).sum())
-    sentence = _sentence(answers, best, impossible, data, len(y), level)
+    sentence = _sentence(answers, best, row_scores(p, y)[0], data, len(y), level)
     return Gains(sentence, tuple(answers), best.method if best else None, fitted)
+
+
+def _has_no_width(gain: Interval) -> bool:
+    """Return True if the ends of an interval differ by rounding alone; False without ends."""
+    if gain.value is None or gain.low is None or gain.high is None or np.isinf(gain.value):
+        return False
+    return gain.high - gain.low <= ROUNDING * abs(gain.value)
+
+
+def _without_false_ends(gain: Interval) -> Interval:
+    """Return an interval without ends if they would be its value."""
+    return Interval(gain.value, level=gain.level) if _has_no_width(gain) else gain
 
 
 def cross_fitted(
@@ -182,21 +223,26 @@ def draw_rows(data: Judged, rng: np.random.Generator) -> Integers:
 
 
 def fit(method: str, p: Array, y: Integers, classes: tuple[str, ...]) -> FittedMap:
-    """Fit the map of a method on p (n, k) and labels y (n,)."""
+    """Fit the map of a method on p (n, k) and labels y (n,).
+
+    All coefficients of a linear map have a ridge of 1 / n towards the identity, which is a normal
+    prior of variance 1. It matters if few labels contradict the predictions: a slope of any size
+    then fits the rows, but the rows do not support it.
+    """
     calibrators: Any = harness.calibrators
-    k = p.shape[1]
+    k, ridge = p.shape[1], 1.0 / len(y)
     scores = p[:, 1] if k == 2 else p
     parameters: dict[str, Any]
     if method == "temperature":
-        parameters = {"beta": np.array(calibrators.Temperature().slope(scores, y))}
+        parameters = {"beta": np.array(calibrators.Temperature().slope(scores, y, ridge))}
     elif method == "platt":
-        parameters = dict(zip("ab", calibrators.Platt().coefficients(scores, y)))
+        parameters = dict(zip("ab", calibrators.Platt().coefficients(scores, y, ridge)))
     elif method == "beta":
-        parameters = dict(zip("abc", calibrators.BetaCalibration().coefficients(scores, y)))
+        parameters = dict(zip("abc", calibrators.BetaCalibration().coefficients(scores, y, ridge)))
     elif method == "vector":
-        parameters = dict(zip("wb", calibrators.VectorScaling().coefficients(p, y)))
+        parameters = dict(zip("wb", calibrators.VectorScaling().coefficients(p, y, ridge)))
     elif method == "matrix":
-        coefficients = calibrators.MatrixScaling().coefficients(p, y)
+        coefficients = calibrators.MatrixScaling().coefficients(p, y, ridge)
         parameters = {"W": coefficients[:, :-1], "b": coefficients[:, -1]}
     else:
         columns = [1] if k == 2 else range(k)
@@ -212,45 +258,95 @@ def _isotonic_curve(x: Array, hit: Array) -> tuple[Array, Array]:
     return scores, np.clip(values, 0.0, 1.0)
 
 
-def _largest(gains: list[Gain]) -> Gain | None:
-    """Return the gain that is largest in log-loss, or None if none has a value."""
-    known = [gain for gain in gains if gain.log_loss.value is not None]
-    return max(known, key=lambda gain: gain.log_loss.value or 0.0, default=None)
+def choose_best(gains: Sequence[Gain]) -> Gain | None:
+    """Return the recommended gain, or None if no interval in either score is above 0.
+
+    Methods that make neither score significantly worse come first. Among them, those with a
+    significant gain in log-loss come first, then those with one in the Brier score. The largest
+    gain counts.
+    """
+    shown = [gain for gain in gains if max(gain.log_loss.sign, gain.brier.sign) > 0]
+
+    def rank(gain: Gain) -> tuple[bool, bool, float]:
+        harmless = min(gain.log_loss.sign, gain.brier.sign) >= 0
+        score = gain.log_loss if gain.log_loss.sign > 0 else gain.brier
+        return harmless, gain.log_loss.sign > 0, score.value or 0.0
+
+    return max(shown, key=rank, default=None)
+
+
+def largest_in(score: str, gains: Sequence[Gain]) -> Gain | None:
+    """Return the gain that is largest in a score, "log_loss" or "brier"; None without values.
+
+    Of equal gains, such as infinite ones, the one with the larger gain in Brier score is returned.
+    """
+    known = [gain for gain in gains if getattr(gain, score).value is not None]
+    return max(known, key=lambda gain: (getattr(gain, score).value, gain.brier.value), default=None)
 
 
 def _sentence(
-    answers: list[Gain], best: Gain | None, impossible: int, data: Judged, used: int, level: float
+    answers: list[Gain],
+    best: Gain | None,
+    log_losses: Array,
+    data: Judged,
+    used: int,
+    level: float,
 ) -> str:
+    is_infinite = bool(np.isinf(log_losses).any())
     about = f"({format_percent(level)} intervals, which hold for all methods together)"
-    largest = best or _largest(answers)
-    if largest is None or largest.log_loss.value is None:
-        parts = ["No method could be fitted."]
-    elif best is None:
-        effect = "leave the log-loss as it is"
-        if largest.log_loss.value != 0.0:
-            verb = "raise" if largest.log_loss.value < 0.0 else "lower"
-            effect = f"{verb} the log-loss by {in_words(_flipped(largest.log_loss))} {about}"
-        parts = [
-            f"No method shows a significant gain with {used:,} rows. The best one, "
-            f"{largest.label}, would {effect}."
-        ]
+    if best is None:
+        largest = largest_in("log_loss", answers)
+        if largest is None:
+            parts = ["No method could be fitted."]
+        else:
+            scores, effect = "log-loss or Brier score", _effect("log-loss", largest.log_loss)
+            if is_infinite:
+                scores, effect = "Brier score", _effect("Brier score", largest.brier)
+            scarce = scarce_outcomes([data])
+            result = f"No method shows a significant gain in {scores} with {used:,} rows."
+            if scarce is not None:
+                result = f"Too few {scarce} to tell if recalibration would gain."
+            parts = [
+                f"{result} The best method, {largest.label}, would {' '.join(effect)} {about}."
+            ]
     else:
-        doubt = "" if best.brier.sign > 0 else " (not significantly)"
-        parts = [
-            f"{capitalise(best.label)} would lower the log-loss by {in_words(best.log_loss)} and "
-            f"the Brier score{doubt} by {in_words(best.brier)} {about}."
-        ]
-    if impossible:
-        parts.append(
-            f"In {format_count(impossible, 'row')} the outcome had a probability of nearly 0, "
-            "which counts as 1e-12 (27.6 nats per row) in the log-loss. Most of the gain in "
-            "log-loss comes from such rows."
-        )
+        parts = [f"{_describe_gain(best)} {about}."]
+        other = largest_in("brier", [gain for gain in answers if gain.brier.sign > 0])
+        if best.log_loss.sign <= 0 and not is_infinite:
+            parts.append(f"No method shows a significant gain in log-loss with {used:,} rows.")
+        elif best.brier.sign <= 0 and other is not None:
+            parts.append(f"{_describe_gain(other)}.")
+    if is_infinite:
+        parts.append(infinite_loss(log_losses))
+        known = [gain.log_loss.value for gain in answers if gain.brier.value is not None]
+        if known and all(value == np.inf for value in known):
+            parts.append("Every method makes it finite; only the Brier score compares them.")
     if used < data.n:
         parts.append(f"{used:,} of the {data.n:,} rows were used, drawn at random.")
     if data.confidences:
         parts.append("The map recalibrates confidences.")
     return " ".join(parts)
+
+
+def _describe_gain(gain: Gain) -> str:
+    """Return a clause on both scores; it begins with one that the map lowers significantly."""
+    scores = [("log-loss", gain.log_loss), ("Brier score", gain.brier)]
+    if gain.log_loss.value is None or np.isinf(gain.log_loss.value):
+        return f"{capitalise(gain.label)} would {' '.join(_effect(*scores[1]))}"
+    if gain.log_loss.sign <= 0:
+        scores.reverse()
+    (verb, effect), (other, second) = (_effect(name, interval) for name, interval in scores)
+    other = "and" if other == verb else f"but {other}"
+    doubt = "" if scores[1][1].sign else ", which is not significant"
+    return f"{capitalise(gain.label)} would {verb} {effect} {other} {second}{doubt}"
+
+
+def _effect(score: str, gain: Interval) -> tuple[str, str]:
+    """Return what a map does to a score: ("lower", "the log-loss by 0.02 (0.01 to 0.03)")."""
+    if gain.value == 0.0:
+        return "leave", f"the {score} as it is"
+    verb = "raise" if (gain.value or 0.0) < 0.0 else "lower"
+    return verb, f"the {score} by {in_words(_flipped(gain))}"
 
 
 def _flipped(interval: Interval) -> Interval:

@@ -7,20 +7,22 @@ which is known. Therefore nothing has to be drawn.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc, ndtr, ndtri
 
-from harness.evaluation.rates import clopper_pearson
 from harness.judging.bins import Array, Integers
-from harness.judging.findings import Interval
+from harness.judging.interval import Interval
+from harness.math.rates import clopper_pearson
 
 GRID = 400  # number of groups of similar scores, of equal width in arcsin(sqrt(x))
 MOST_BINS = 30
 SMALLEST_VARIANCE = 25.0  # a count with at least this variance is treated as normal
 SPLIT_VARIANCE = 8.0  # smallest variance of the count for which there are two or more bins
+BISECTIONS = 30  # for a relative error of a p-value of at most 3e-8
 LEAST = 1e-12  # smallest p-value that the rounding of the Fourier transform allows
 
 
@@ -37,7 +39,9 @@ class Gap:
     gap, error : Interval
         mean_score - frequency, and the L1 error.
     p_value : float
-        P-value for the hypothesis that these scores are calibrated.
+        P-value for the hypothesis that these scores are calibrated, from numbers of events.
+    gap_p_value : float
+        P-value for the hypothesis that mean score and frequency are equal.
     impossible : int
         Number of rows with an event at p = 0, or without one at p = 1.
     """
@@ -48,6 +52,7 @@ class Gap:
     gap: Interval
     error: Interval
     p_value: float
+    gap_p_value: float
     impossible: int
 
 
@@ -62,6 +67,10 @@ def measure_gap(x: Array, hit: Integers, level: float) -> Gap:
     events. p_bins is Fisher's combination of the p-values of the numbers of events in bins of
     equal variance, sum of x (1 - x). The p-value is valid at every n if the events are independent
     with P(hit) = x.
+
+    gap_p_value is the larger one of p_total and of the p-value that belongs to the interval of the
+    gap. p_total alone would be too small where errors of single scores cancel on average, because
+    events then vary more than those of calibrated scores.
 
     Let S_b be the sum of residuals in bin b. Let s_b^2 be the larger of the variance of S_b under
     calibration and that of the observed residuals. Let a = 1 - level, and z(u) the upper u
@@ -78,8 +87,8 @@ def measure_gap(x: Array, hit: Integers, level: float) -> Gap:
     by n.
 
     With V = sum x (1 - x) there are 1.3 V^(1/3) bins, at least 2 and at most 30. For V < 8 there
-    is one bin, and the intervals are Clopper and Pearson's for the frequency. For V < 25 this
-    holds for the interval of the gap.
+    is one bin, and the L1 interval is Clopper and Pearson's for the frequency. For V < 25 the
+    interval of the gap is that of `rare_gap`.
 
     Coverage of the L1 interval at level 0.95, measured with 200 samples of five binary problems of
     the arena (n = 100 to 10,000), was 0.97 to 1. For a wavy error, which cancels within the bins,
@@ -95,10 +104,18 @@ def measure_gap(x: Array, hit: Integers, level: float) -> Gap:
     0.054
     """
     index, count = _equal_variance_bins(x)
-    impossible = count_impossible(x, hit)
-    gap, error = _intervals(x, hit, index, count, level)
-    p_value = 0.0 if impossible else _p_value(x, hit, index, count)
-    return Gap(len(x), float(x.mean()), float(hit.mean()), gap, error, p_value, impossible)
+    gap, error, gap_p_value = _intervals(x, hit, index, count, level)
+    total = count_p_value(x, int(hit.sum()))
+    return Gap(
+        n=len(x),
+        mean_score=float(x.mean()),
+        frequency=float(hit.mean()),
+        gap=gap,
+        error=error,
+        p_value=_p_value(x, hit, index, count, total),
+        gap_p_value=max(total, gap_p_value),
+        impossible=count_impossible(x, hit),
+    )
 
 
 def count_impossible(x: Array, hit: Integers) -> int:
@@ -121,8 +138,11 @@ def _equal_variance_bins(x: Array) -> tuple[Integers, int]:
 
 def _intervals(
     x: Array, hit: Integers, index: Integers, count: int, level: float
-) -> tuple[Interval, Interval]:
-    """Return the interval of the gap (mean score - frequency), and that of the L1 error."""
+) -> tuple[Interval, Interval, float]:
+    """Return the intervals of the gap (mean score - frequency) and of the L1 error.
+
+    The third result is the p-value that belongs to the interval of the gap.
+    """
     n, alpha, residual = len(x), 1.0 - level, hit - x
     sums = np.bincount(index, residual, count)
     sizes = np.bincount(index, minlength=count)
@@ -133,18 +153,19 @@ def _intervals(
     value = float(np.sqrt(np.maximum(sums**2 - deviation**2, 0.0)).sum())
     z = float(ndtri(1.0 - alpha / 2.0))
 
-    mean_gap = -total / n + 0.0  # not -0
     if min(null.sum(), spread.sum()) < SMALLEST_VARIANCE:
-        low, high = clopper_pearson(int(hit.sum()), n, level)
-        mean = float(x.mean())
-        gap = Interval(mean_gap, mean - high, mean - low, level)
+        gap, gap_p_value = rare_gap(x, hit, level), _p_value_of_rare_gap(x, hit)
         if count == 1:
+            low, high = clopper_pearson(int(hit.sum()), n, level)
+            mean = float(x.mean())
             distances = abs(mean - low), abs(mean - high)
             nearest = 0.0 if low <= mean <= high else min(distances)
             value = float(np.clip(value / n, nearest, max(distances)))
-            return gap, Interval(value, nearest, max(distances), level)
+            return gap, Interval(value, nearest, max(distances), level), gap_p_value
     else:
+        mean_gap = -total / n + 0.0  # not -0
         gap = Interval(mean_gap, mean_gap - z * total_sd / n, mean_gap + z * total_sd / n, level)
+        gap_p_value = 2.0 * float(ndtr(-abs(total) / total_sd))
 
     absolute = float(np.abs(sums).sum())
     low = max(
@@ -153,7 +174,43 @@ def _intervals(
         0.0,
     )
     high = min((absolute + z * total_sd) / n, 1.0)
-    return gap, Interval(max(value, low) / n, low / n, high, level)
+    return gap, Interval(max(value, low) / n, low / n, high, level), gap_p_value
+
+
+def rare_gap(x: Array, hit: Integers, level: float) -> Interval:
+    """Return the mean score minus the frequency, with an interval for few events.
+
+    Rows with scores below 1/2 and other rows have exact (Clopper-Pearson) intervals of their
+    frequencies. Their distances from the frequencies are combined as independent errors are
+    (MOVER, Zou and Donner 2008). If all scores are on one side of 1/2, the interval is exact.
+
+    Examples
+    --------
+    >>> gap = rare_gap(np.full(100, 0.1), np.zeros(100, int), 0.95)
+    >>> round(gap.low, 3), round(gap.high, 3)
+    (0.064, 0.1)
+    """
+    below = above = 0.0
+    for rows in (x < 0.5, x >= 0.5):
+        size, events = int(rows.sum()), int(hit[rows].sum())
+        if size:
+            low, high = clopper_pearson(events, size, level)
+            below += ((events / size - low) * size / len(x)) ** 2
+            above += ((high - events / size) * size / len(x)) ** 2
+    value = float(x.mean()) - float(hit.mean())
+    return Interval(value, value - math.sqrt(above), value + math.sqrt(below), level)
+
+
+def _p_value_of_rare_gap(x: Array, hit: Integers) -> float:
+    """Return the smallest a for which the interval of `rare_gap` at level 1 - a excludes 0."""
+    low, high = math.log(LEAST), 0.0  # of the logarithm of the p-value
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2.0
+        if rare_gap(x, hit, 1.0 - math.exp(middle)).sign:
+            high = middle
+        else:
+            low = middle
+    return math.exp(high)
 
 
 def folded_quantile(deviation: Array, tail: float) -> float:
@@ -181,13 +238,13 @@ def folded_quantile(deviation: Array, tail: float) -> float:
     return float(np.sqrt(2.0 / np.pi) * deviation.sum() + w * np.sqrt(variance))
 
 
-def _p_value(x: Array, hit: Integers, index: Integers, count: int) -> float:
-    overall = count_p_value(x, int(hit.sum()))
+def _p_value(x: Array, hit: Integers, index: Integers, count: int, total: float) -> float:
+    """Combine the p-value `total` of the number of all events with those of the bins."""
     if count == 1:
-        return overall
+        return total
     each = [count_p_value(x[index == b], int(hit[index == b].sum())) for b in range(count)]
     combined = float(chdtrc(2 * count, -2.0 * np.log(each).sum()))
-    return min(1.0, 2.0 * min(overall, combined))
+    return min(1.0, 2.0 * min(total, combined))
 
 
 def count_p_value(x: Array, count: int) -> float:
@@ -239,39 +296,43 @@ def _group_scores(x: Array) -> tuple[Array, Array]:
     return np.bincount(group, x, GRID)[used] / weight[used], weight[used]
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p-values.
+def holm(p_values: Sequence[float], searches: int = 1) -> list[float]:
+    """Return Holm's adjusted p-values, multiplied by the number of searches (Bonferroni).
 
     If the hypotheses with an adjusted p-value of at most a are rejected, the probability of any
-    false rejection is at most a.
+    false rejection is at most a / searches.
 
     Examples
     --------
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
+    >>> holm([0.01, 0.04, 0.03]), holm([0.01], searches=3)
+    ([0.03, 0.06, 0.06], [0.03])
     """
     order = np.argsort(p_values, kind="stable")
-    scaled = np.arange(len(p_values), 0, -1) * np.asarray(p_values, dtype=np.float64)[order]
+    factors = searches * np.arange(len(p_values), 0, -1)
+    scaled = factors * np.asarray(p_values, dtype=np.float64)[order]
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return adjusted.tolist()
 
 
-def describe(name: str, gap: Gap, adjusted: float) -> tuple[str, Gap]:
+def describe(name: str, gap: Gap, is_off: bool) -> tuple[str, Gap]:
     """Describe the calibration of the class or group `name` in a sentence.
 
-    Return the sentence, and `gap` with the intervals that are shown. They are extended to 0 if the
-    corrected p-value `adjusted` does not reject calibration.
+    Return the sentence, and `gap` with the intervals that are shown. They are extended to 0 unless
+    `is_off`, which tells if calibration is rejected.
     """
     means = f"mean score {format_share(gap.mean_score)}, frequency {format_share(gap.frequency)}"
-    if adjusted > 1.0 - gap.gap.level:
+    if not is_off:
         gap = replace(gap, gap=gap.gap.with_zero(), error=gap.error.with_zero())
         return f"{name}: no significant error ({means}).", gap
     if gap.gap.sign:
         way = "high" if gap.gap.sign > 0 else "low"
         size = abs(gap.mean_score - gap.frequency)
         return f"{name}: scores are too {way} by {size:.2g} on average ({means}).", gap
-    return f"{name}: scores are right on average, but some are too high or low ({means}).", gap
+    return (
+        f"{name}: some scores are too high or low, but no error on average is shown ({means}).",
+        gap,
+    )
 
 
 def format_share(x: float) -> str:
@@ -290,22 +351,20 @@ def format_share(x: float) -> str:
 
 
 def worst_first(
-    adjusted: Sequence[float], p_values: Sequence[float], errors: Sequence[float], allowed: float
+    stand_out: Sequence[bool], p_values: Sequence[float], errors: Sequence[float]
 ) -> list[int]:
     """Return the positions of findings in the order from worst to best.
 
-    Findings with an adjusted p-value of at most `allowed` come first, those with the largest error
-    in front. The others follow, sorted by p-value.
+    Findings that stand out come first, those with the largest error in front. The others follow,
+    sorted by p-value.
 
     Examples
     --------
-    >>> worst_first([0.01, 0.8, 0.02, 0.7], [0.003, 0.4, 0.01, 0.3], [0.1, 0.3, 0.2, 0.0], 0.05)
+    >>> worst_first([True, False, True, False], [0.003, 0.4, 0.01, 0.3], [0.1, 0.3, 0.2, 0.0])
     [2, 0, 3, 1]
     """
 
     def rank(i: int) -> tuple[int, float, float]:
-        if adjusted[i] <= allowed:
-            return 0, -errors[i], 0.0
-        return 1, p_values[i], -errors[i]
+        return (0, -errors[i], 0.0) if stand_out[i] else (1, p_values[i], -errors[i])
 
-    return sorted(range(len(adjusted)), key=rank)
+    return sorted(range(len(stand_out)), key=rank)

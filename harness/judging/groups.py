@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.common.wording import format_count
 from harness.judging.bins import Array, Integers
 from harness.judging.findings import GroupFinding
 from harness.judging.gaps import Gap, describe, holm, measure_gap, worst_first
@@ -21,7 +23,11 @@ QUINTILES = (0.2, 0.4, 0.6, 0.8)
 
 
 def judge_groups(
-    columns: Mapping[str, NDArray[Any]], x: Array, hit: Integers, level: float
+    columns: Mapping[str, NDArray[Any]],
+    x: Array,
+    hit: Integers,
+    level: float,
+    other_searches: int = 0,
 ) -> tuple[list[GroupFinding], list[str]]:
     """Compare scores and events within the groups that some columns define.
 
@@ -34,6 +40,9 @@ def judge_groups(
     level : float
         Level of each interval by itself. P-values are corrected (Holm) for the number of groups of
         all columns.
+    other_searches : int
+        Number of searches for the worst among other things than groups, such as classes.
+        P-values are corrected (Bonferroni) for these too.
 
     Returns
     -------
@@ -47,8 +56,8 @@ def judge_groups(
     >>> sex = np.repeat(["f", "m"], 100)
     >>> hit = np.r_[np.repeat([0, 1], 50), np.ones(100, int)]
     >>> groups, notes = judge_groups({"sex": sex}, np.full(200, 0.5), hit, 0.95)
-    >>> [(group.value, round(group.gap.value, 2), round(group.adjusted, 3)) for group in groups]
-    [('m', -0.5, 0.0), ('f', 0.0, 1.0)]
+    >>> [(group.value, round(group.gap.value, 2), group.stands_out) for group in groups]
+    [('m', -0.5, True), ('f', 0.0, False)]
     """
     notes: list[str] = []
     gaps: list[tuple[str, str, Gap]] = []
@@ -60,14 +69,25 @@ def judge_groups(
         for i, text in enumerate(texts):
             rows = labels == i
             gaps.append((column, text, measure_gap(x[rows], hit[rows], level)))
-    p_values = [gap.p_value for _, _, gap in gaps]
-    adjusted = holm(p_values)
+    adjusted = holm([gap.p_value for _, _, gap in gaps], other_searches + 1)
+    # A gap implies miscalibration. Therefore it is only tested if calibration is rejected.
+    of_gaps = np.maximum(adjusted, holm([gap.gap_p_value for _, _, gap in gaps])).tolist()
     findings = []
-    for (column, text, gap), p_value in zip(gaps, adjusted):
-        sentence, gap = describe(f"{column} = {text}", gap, p_value)
-        findings.append(GroupFinding(column, text, gap.n, gap.gap, gap.error, p_value, sentence))
-    sizes = [finding.error.value or 0.0 for finding in findings]
-    order = worst_first(adjusted, p_values, sizes, 1.0 - level)
+    for (column, text, gap), p_value, p_value_of_gap in zip(gaps, adjusted, of_gaps):
+        if p_value_of_gap > 1.0 - level:
+            gap = replace(gap, gap=gap.gap.with_zero())
+        sentence, gap = describe(f"{column} = {text}", gap, p_value <= 1.0 - level)
+        if gap.impossible:
+            outcomes = format_count(gap.impossible, "outcome")
+            sentence += f" {outcomes} that occurred had probability 0."
+        findings.append(
+            GroupFinding(
+                *(column, text, gap.n, gap.gap, gap.error, p_value, sentence), p_value_of_gap
+            )
+        )
+    sizes = [abs(finding.gap.value or 0.0) for finding in findings]
+    p_values = [gap.gap_p_value for _, _, gap in gaps]
+    order = worst_first([finding.stands_out for finding in findings], p_values, sizes)
     return [findings[i] for i in order], notes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,20 +10,37 @@ import numpy as np
 from harness.common.names import notion_name
 from harness.common.wording import format_number, format_percent
 from harness.judging.bins import Array
+from harness.judging.clinical import clinical
 from harness.judging.data import reduced
+from harness.judging.decomposition import decompositions
+from harness.judging.direction import direction
 from harness.judging.estimates import certify, estimates, group_estimates
-from harness.judging.findings import Calibrated, ErrorEstimate, HowFar, Interval, Judged
-from harness.judging.scores import decompositions, direction
+from harness.judging.findings import (
+    Calibrated,
+    CalibrationTest,
+    ErrorEstimate,
+    Gains,
+    HowFar,
+    Judged,
+)
+from harness.judging.gain import gains
+from harness.judging.hints import hints
+from harness.judging.interval import Interval
 from harness.judging.words import join_names
 
 FEW_ROWS = 50  # with fewer rows there is a caution
 FEW_VALUES = 0.1  # with fewer distinct scores per row, ties matter
 NEAR = 1e-3  # a score this close to 0 or 1 is saturated
+MOST_STATED = 11  # stated confidences have at most so many different values
 SATURATED = 0.2  # smallest share of saturated scores that can explain a disagreement
 
 
 def errors(
-    data: Judged, level: float, rng: np.random.Generator, calibrated: Calibrated | None = None
+    data: Judged,
+    level: float,
+    rng: np.random.Generator,
+    calibrated: Calibrated | None = None,
+    recalibrated: Gains | None = None,
 ) -> HowFar:
     """Answer question 2.
 
@@ -41,6 +59,9 @@ def errors(
     calibrated : Calibrated, optional
         The answer to question 1. If the test of a notion does not reject, its intervals are
         extended to 0, so that intervals and tests agree.
+    recalibrated : Gains, optional
+        The answer to question 4, whose gains are part of the miscalibration. Default: they are
+        computed.
 
     Notes
     -----
@@ -60,7 +81,8 @@ def errors(
     """
     tests = calibrated.tests if calibrated else ()
     not_rejected = {test.notion for test in tests if test.rejected is False}
-    streams = iter(rng.spawn(2 * len(data.notions) + 1))
+    *others, stream_of_report = rng.spawn(2 * len(data.notions) + 2)
+    streams = iter(others)
     rows: list[ErrorEstimate] = []
     bounds = []
     for notion in data.notions:
@@ -81,20 +103,30 @@ def errors(
     bias = direction(data, level, join_zero=main in not_rejected)
     # An L1 error is at least the size of the mean gap, so its interval must not exclude such sizes.
     rows[0] = replace(rows[0], interval=rows[0].interval.reaching(_largest_size(bias.gap)))
-    scores, score_cautions = decompositions(data, squared, level, next(streams))
+    if recalibrated is None:
+        recalibrated = gains(data, level, next(streams))
+    scores = decompositions(data, squared, recalibrated, level)
     if data.notions[-1] in not_rejected:
         scores = tuple(
             replace(score, miscalibration=score.miscalibration.with_zero()) for score in scores
         )
     x, _ = reduced(data, main)
+    report = None
+    if main == "binary":
+        report = clinical(data, level, bias, stream_of_report, join_zero=main in not_rejected)
     return HowFar(
-        sentence=_sentence(rows[0], data),
+        sentence=" ".join([_sentence(rows[0], data), *_reconcile(rows, tests)]),
         errors=tuple(rows),
         certified=tuple(bounds),
         direction=bias,
         scores=scores,
         disagreement=_disagreement([row for row in rows if row.notion == main], x),
-        cautions=(*cautions(data, x), *score_cautions),
+        cautions=(
+            *hints(data, level),
+            *cautions(data, x),
+            *(score.reason for score in scores if score.reason),
+        ),
+        clinical=report,
     )
 
 
@@ -112,7 +144,7 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     texts = []
     n, k = data.n, data.k
     if n == 1:
-        texts.append("There is only 1 row, which says nothing about calibration.")
+        texts.append("There is only 1 row, too few to estimate a calibration error.")
     elif n < FEW_ROWS:
         texts.append(f"There are only {n} rows, too few to estimate a calibration error well.")
     if data.row_groups is not None:
@@ -135,7 +167,7 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
             f"{noun} among the labels ({join_names(missing)}): little can be said about their "
             "errors."
         )
-    if k > n:
+    if k > n and k > 2:
         texts.append(
             f"There are more classes ({k}) than rows ({n}). Statements about single classes or "
             "whole vectors are very uncertain."
@@ -155,9 +187,10 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
             "known at these scores."
         )
     if not certain.all() and certain.mean() >= 0.01:
+        rounded = ", perhaps by rounding to 32 bits" if distinct > MOST_STATED else ""
         texts.append(
-            f"{100 * certain.mean():.0f} % of the scores are exactly 0 or 1, perhaps by rounding "
-            "to 32 bits. A single unexpected outcome among them refutes calibration."
+            f"{100 * certain.mean():.0f} % of the scores are exactly 0 or 1{rounded}. A single "
+            "unexpected outcome among them refutes calibration."
         )
     return tuple(texts)
 
@@ -168,7 +201,7 @@ def _sentence(headline: ErrorEstimate, data: Judged) -> str:
         name = "calibration error of the confidences"
     interval = headline.interval
     if interval.value is None:
-        return f"The {name} (L1) cannot be estimated: {headline.reason}"
+        return f"The {name} (L1) cannot be estimated. {headline.reason}"
     text = f"The {name} (L1) is about {_two_digits(interval.value)}"
     if interval.low is None or interval.high is None:
         return f"{text}."
@@ -177,9 +210,32 @@ def _sentence(headline: ErrorEstimate, data: Judged) -> str:
         f"{_two_digits(interval.high)}"
     )
     if data.n == 1:
-        return f"One row says nothing about the {name} (L1): {ends}."
+        return f"One row does not show how large the {name} (L1) is: {ends}."
     text += f" ({ends})"
-    return f"{text}, but {data.n} rows are few." if data.n < FEW_ROWS else f"{text}."
+    text += f", but {data.n} rows are few." if data.n < FEW_ROWS else "."
+    if headline.beyond is not None:
+        text += f" The coverage of such intervals was not measured {headline.beyond}."
+    return text
+
+
+def _reconcile(rows: Sequence[ErrorEstimate], tests: Sequence[CalibrationTest]) -> list[str]:
+    """Return a sentence if a test rejects calibration but the interval of the error contains 0."""
+    rejected = {test.notion for test in tests if test.rejected}
+    names = [
+        notion_name(row.notion)
+        for row in rows
+        if row.headline
+        and row.notion in rejected
+        and row.interval.low is not None
+        and _two_digits(row.interval.low) == "0"
+    ]
+    if not names:
+        return []
+    return [
+        f"The interval of the {join_names(names)} error contains 0, although the test of question "
+        "1 rejects calibration: the test shows that there is an error, and the interval how large "
+        "it can be."
+    ]
 
 
 def _two_digits(value: float) -> str:

@@ -17,10 +17,11 @@ from harness.judging.arguments import read_models
 from harness.judging.calibrated import tests
 from harness.judging.clusters import one_row_each
 from harness.judging.data import aligned
-from harness.judging.findings import Judged
+from harness.judging.findings import Gains, Judged
 from harness.judging.gain import gains
 from harness.judging.howfar import errors
 from harness.judging.judgement import Judgement
+from harness.judging.labels import has_several_labels, judge_labels
 from harness.judging.versus import versus
 from harness.judging.where import where
 from harness.judging.words import as_sentence
@@ -44,7 +45,7 @@ def judge(
     seed: int = 0,
     questions: Sequence[str] | None = None,
     on_answer: OnAnswer | None = None,
-) -> Judgement:
+) -> Any:
     """Judge the calibration of predictions, in sentences and numbers, at a stated level.
 
     There are three forms of positional arguments:
@@ -56,13 +57,18 @@ def judge(
     The third form judges p_test itself, and p_test after each calibrator. A classifier in front of
     four arguments (x_val, y_val, x_test, y_test) does the same with its predictions.
 
+    Rows are matched by position. Series and data frames with the same index labels in another order
+    are matched by their index, unless an index only counts the rows.
+
     Parameters
     ----------
     p : array_like, tensor or data frame, (n,) or (n, k)
         Probabilities of class 1, or of k classes with rows that sum to 1. Columns of a data frame
         that are named by class (cat, p_cat, prob_cat) are matched with the classes by name.
     y : array_like, tensor or series, (n,)
-        Labels 0..k-1, or names in `classes`. With a classifier, labels in its `classes_`.
+        Labels 0..k-1, or names in `classes`. With a classifier, labels in its `classes_`. y (n, k)
+        of 0 and 1, in the shape of p, tells which of k labels a row has; each label is then judged
+        by itself (`harness.judging.labels`), and only `classes`, `names` and `level` are used.
     *more
         The further arguments of the second and third form.
     second : array_like or list of arrays, optional
@@ -98,7 +104,8 @@ def judge(
     -------
     Judgement
         Its str() is the text for a terminal. `.to_html(path)` writes the page, and `.to_json()`
-        returns the values.
+        returns the values. For several labels per row it is a `LabelsJudgement`, which has str(),
+        `.to_html(path)` and `.to_frame()`.
 
     Raises
     ------
@@ -113,6 +120,16 @@ def judge(
     >>> judge(p, y, questions=["calibrated"]).calibrated.rejected
     True
     """
+    if not more and has_several_labels(y):
+        given = {"second": second, "calibrators": calibrators, "groups": groups}
+        given |= {"group_rows": group_rows, "questions": questions}
+        if refused := [option for option, value in given.items() if value is not None]:
+            raise BadInputError(
+                f"y has several labels per row, which are judged without {', '.join(refused)}; "
+                "leave it out, or judge one label: harness.judge(p[:, 0], y[:, 0], ...)."
+            )
+        name = str(names[0]) if names else "predictions"
+        return judge_labels(p, y, classes=classes, name=name, level=level)
     models = read_models(
         (p, y, *more),
         second=second,
@@ -162,13 +179,14 @@ def judge_data(
             )
     models = align(judged)
     judgements = [Judgement(data=model, level=float(level), seed=int(seed)) for model in models]
+    known: dict[str, Gains] = {}
     for question in QUESTIONS:
         if questions is not None and question not in questions:
             continue
         for i in range(len(models)) if question in FOR_EVERY_MODEL else (0,):
             answer: Any
             try:
-                answer = _answer(question, judgements[i], models)
+                answer = _answer(question, judgements[i], models, known)
                 judgements[i] = replace(judgements[i], **{question: answer})
             except UndefinedError as error:
                 answer = as_sentence(error)
@@ -180,18 +198,22 @@ def judge_data(
 
 
 @one_thread()  # more threads would wait for each other: twice the CPU time for these small matrices
-def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
+def _answer(
+    question: str, judgement: Judgement, models: list[Judged], known: dict[str, Gains]
+) -> Any:
     """Answer one question with a random stream that depends only on the seed and the question.
 
     Therefore asking fewer questions changes no number, with one exception. Intervals of the error
     are extended to 0 if the first question was asked and its tests do not reject.
+
+    `known` holds the gains of models by name. The second and the fourth question need them.
     """
     data, level = judgement.data, judgement.level
-    rng = np.random.default_rng([judgement.seed, list(QUESTIONS).index(question)])
+    rng = _stream(judgement, question)
     if question == "calibrated":
         return tests(data, level, rng)
     if question == "how_far":
-        return errors(data, level, rng, judgement.calibrated)
+        return errors(data, level, rng, judgement.calibrated, _gains(judgement, known))
     if question == "where":
         if data.row_groups is None:
             return where(data, level)
@@ -199,12 +221,24 @@ def _answer(question: str, judgement: Judgement, models: list[Judged]) -> Any:
         used = "One row of each group was used, drawn at random."
         return replace(answer, sentence=f"{answer.sentence} {used}")
     if question == "gains":
-        return gains(data, level, rng)
+        return _gains(judgement, known)
     if len(models) == 1:
         raise UndefinedError(
             "there is only one model; a comparison needs a second one on the same rows"
         )
     return versus(models, level, rng)
+
+
+def _stream(judgement: Judgement, question: str) -> np.random.Generator:
+    return np.random.default_rng([judgement.seed, list(QUESTIONS).index(question)])
+
+
+def _gains(judgement: Judgement, known: dict[str, Gains]) -> Gains:
+    """Return the gains of a model, and compute them unless they are known."""
+    data = judgement.data
+    if data.name not in known:
+        known[data.name] = gains(data, judgement.level, _stream(judgement, "gains"))
+    return known[data.name]
 
 
 def align(judged: Sequence[Judged]) -> list[Judged]:

@@ -7,17 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.common.writing import write_text
-from harness.judging import as_json, markdown, notebook, page, terminal
+from harness.judging import as_json, frames, markdown, terminal
 from harness.judging.answers import Answers
+from harness.judging.verdict import choose_verdict
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Judgement(Answers):
     """All answers about one file, or about several files with the same rows (see `Answers`)."""
+
+    def __repr__(self) -> str:
+        """Return the verdict on the first model."""
+        return choose_verdict(self)[0]
 
     def __str__(self) -> str:
         """Return the text for a terminal."""
@@ -31,6 +36,8 @@ class Judgement(Answers):
         BadInputError
             If `path` is a file that `judge` did not write, or if it cannot be written.
         """
+        from harness.judging import page  # needs jinja2 and matplotlib, which take a second
+
         if path is not None:
             page.refuse_other_files(path)
         text = page.html(self)
@@ -60,16 +67,20 @@ class Judgement(Answers):
         >>> float(judgement.to_frame().loc["binary.rejected", "value"])
         0.0
         """
-        return notebook.to_frame(self)
+        return frames.to_frame(self)
 
     def plot(self) -> Axes:
         """Draw the reliability diagram of all rows; return its matplotlib Axes.
 
         `.figure` of the axes is the figure, which also has the histogram of the scores.
         """
+        from harness.judging import notebook
+
         axes: Axes = notebook.draw(self)
         return axes
 
     def _repr_html_(self) -> str:
         """Return the verdict, the reliability diagram and the main numbers for a notebook."""
+        from harness.judging import notebook
+
         return notebook.html(self)

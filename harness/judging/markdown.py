@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterable, Sequence
 
-from harness.common.wording import clean, format_count, format_number, format_percent
+from harness.common.wording import (
+    clean,
+    escape_markdown,
+    format_count,
+    format_number,
+    format_percent,
+)
 from harness.judging.answers import QUESTIONS, Answers
-from harness.judging.notebook import ENDS, main_numbers
+from harness.judging.frames import ENDS, main_numbers
 from harness.judging.thresholds import Outcome
 from harness.judging.verdict import choose_verdict
 
@@ -66,4 +70,4 @@ def _escape(text: str) -> str:
     >>> _escape("a_b|<i>")
     'a\\_b\\|&lt;i&gt;'
     """
-    return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", html.escape(clean(text), quote=False))
+    return escape_markdown(clean(text))

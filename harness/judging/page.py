@@ -10,6 +10,9 @@ from harness.common.wording import shorten_middle
 from harness.errors import BadInputError
 from harness.judging import pictures, verdict
 from harness.judging.answers import QUESTIONS, Answers
+from harness.judging.glossary import glossary
+from harness.judging.labels import LabelsJudgement
+from harness.judging.measured import KINDS
 from harness.pages.templating import environment
 
 MARK = '<meta name="generator" content="calharness judge">'
@@ -32,11 +35,27 @@ def html(judgement: Answers) -> str:
         models=[
             (model, *verdict.choose_verdict(model), verdict.key_numbers(model)) for model in models
         ],
+        advice=verdict.advise(judgement),
+        glossary=glossary(judgement.data.notions),
         diagrams=[pictures.draw_overall(model, f"model{i}") for i, model in enumerate(models)],
         questions=QUESTIONS,
+        measured_kinds=KINDS,
         drawn=pictures.draw(judgement),
     )
     return page
+
+
+def labels_html(judgement: LabelsJudgement) -> str:
+    """Return the page of a judgement of several labels."""
+    template = environment().get_template("labels.html.j2")
+    text: str = template.render(
+        title=f"Judgement of {shorten_middle(judgement.name, 60)}",
+        j=judgement,
+        mark=MARK,
+        version=VERSION,
+        drawn=pictures.draw_classes(judgement.where),
+    )
+    return text
 
 
 def refuse_other_files(path: str | Path, mark: str = MARK, kind: str = "page") -> None:

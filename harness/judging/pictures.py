@@ -7,6 +7,7 @@ text. No text is parsed as mathematics, because class and group names come from 
 from __future__ import annotations
 
 import io
+import math
 import re
 import textwrap
 import warnings
@@ -22,21 +23,14 @@ from harness.common.wording import (
     is_known,
     shorten_middle,
 )
-from harness.evaluation.reliability import Panel
 from harness.figures import reliability_plot
-from harness.figures.style import COLOURS, pyplot
+from harness.figures.style import COLOURS, pyplot, subplots
 from harness.judging.answers import Answers
-from harness.judging.findings import (
-    Certified,
-    ErrorEstimate,
-    Gains,
-    HowFar,
-    Interval,
-    Versus,
-    Where,
-)
+from harness.judging.findings import Certified, ErrorEstimate, Gains, HowFar, Versus, Where
+from harness.judging.interval import Interval
 from harness.judging.where import overall_panel
 from harness.judging.words import format_with_level
+from harness.math.reliability import Panel
 
 # Width in inches. A font of 8 points has 8 pixels in a window of 390 pixels, and 15 in a wide one.
 WIDTH = 4.6
@@ -86,6 +80,7 @@ def draw(judgement: Answers) -> dict[str, Picture | None]:
         "classes": draw_classes(where) if where else None,
         "groups": draw_groups(where) if where else None,
         "errors": draw_errors(how_far) if how_far else None,
+        "flexible": draw_flexible(judgement) if how_far and how_far.clinical else None,
         "gains": draw_gains(gains) if gains else None,
         "versus": draw_differences(versus) if versus else None,
     }
@@ -159,6 +154,33 @@ def _draw_diagrams(panels: list[Panel], per_row: int, size: tuple[float, float])
     return figure
 
 
+def draw_flexible(judgement: Answers) -> Picture:
+    """Draw the loess calibration curve of binary predictions beside the isotonic one."""
+    assert judgement.how_far is not None and judgement.how_far.clinical is not None
+    curve, panel = judgement.how_far.clinical.curve, first_panel(judgement)
+    figure, ax = subplots(1, 1, 0, figsize=(WIDTH, 0.75 * WIDTH))
+    axes = ax[0, 0]
+    axes.plot([0, 1], [0, 1], color="0.25", linestyle="--", linewidth=0.9, label="calibrated")
+    if curve.low is not None and curve.high is not None:
+        band = {"color": COLOURS[1], "alpha": 0.25, "linewidth": 0}
+        name = f"{format_percent(curve.level)} band"
+        axes.fill_between(curve.scores, curve.low, curve.high, label=name, **band)
+    axes.plot(curve.scores, curve.fit, color=COLOURS[1], label="loess")
+    axes.plot(
+        panel.curve.scores, panel.curve.fit, color=COLOURS[0], linewidth=1.0, label="isotonic"
+    )
+    axes.set(xlim=(-0.03, 1.03), ylim=(-0.04, 1.04), xlabel=clean(panel.score), ylabel=panel.event)
+    axes.legend(loc="upper left")
+    for text in figure.findobj(pyplot().Text):
+        text.set_parse_math(False)
+    words = (
+        f"Loess calibration curve from {format_number(curve.scores[0])}, where it is "
+        f"{format_number(curve.fit[0])}, to {format_number(curve.scores[-1])}, where it is "
+        f"{format_number(curve.fit[-1])}, beside the isotonic curve."
+    )
+    return Picture(_svg(figure, "flexible"), words)
+
+
 # Intervals
 
 
@@ -222,8 +244,9 @@ def _draw_intervals(
     blocks: dict[str, list[Line]] = {}
     for title, line in rows:
         interval = line.interval
-        is_empty = not any(map(is_known, (interval.value, interval.low, interval.high)))
-        if not is_empty and sum(map(len, blocks.values())) < MOST_ROWS:
+        ends = (interval.value, interval.low, interval.high)
+        is_finite = any(is_known(end) and math.isfinite(end) for end in ends)
+        if is_finite and sum(map(len, blocks.values())) < MOST_ROWS:
             blocks.setdefault(title, []).append(line)
     if not blocks:
         return None
@@ -274,7 +297,11 @@ def _draw_row(ax: Any, place: int, line: Line) -> None:
     marks a side without an end.
     """
     colour = COLOURS[1] if line.kind == "certified" else COLOURS[0]
-    value, low, high = line.interval.value, line.interval.low, line.interval.high
+    interval = line.interval
+    value, low, high = (
+        end if is_known(end) and math.isfinite(end) else None
+        for end in (interval.value, interval.low, interval.high)
+    )
     mark = {"color": colour, "linestyle": "none", "markeredgewidth": 1.3, "zorder": 3}
     is_bound = line.kind in ("lower", "upper")
     ends = [end for end in (low, value, high) if is_known(end)]

@@ -35,7 +35,9 @@ from harness.calibrators.scaling import smoothed
 from harness.common.reading import read_text
 from harness.common.writing import write_text
 from harness.errors import BadInputError
-from harness.math import columns
+from harness.math.arrays import refuse_masked, to_array
+from harness.math.class_names import few
+from harness.math.columns import column_order
 from harness.math.notions import checked
 from harness.math.softmax import softmax
 
@@ -105,7 +107,9 @@ class FittedMap:
         BadInputError
             If p has another number of classes, or does not hold probabilities.
         """
-        order = columns.column_order(p, self.classes)
+        p = to_array(p)
+        refuse_masked("p", p)
+        order = column_order(p, self.classes)
         x = np.asarray(p, dtype=np.float64)
         if order is None:
             return self._map(x)
@@ -118,14 +122,14 @@ class FittedMap:
     def _map(self, x: Array) -> Array:
         """Apply the map to an array whose columns are in the order of the classes."""
         if x.shape[1:] != (self.k,) and not (x.ndim == 1 and self.k == 2):
-            names = columns.few(self.classes)
+            names = few(self.classes)
             allowed = f"(n, {self.k}) or (n,)" if self.k == 2 else f"(n, {self.k})"
             raise BadInputError(
                 f"p has shape {x.shape}, but this map was fitted on {self.k} classes ({names}); "
                 f"pass p of shape {allowed}."
             )
         if len(x):
-            checked(x, np.zeros(len(x), dtype=np.int64))
+            x, _ = checked(x, np.zeros(len(x), dtype=np.int64))
         if x.ndim == 1:
             return self._map_binary(x)
         if self.k == 2:

@@ -1,46 +1,140 @@
-"""Over- or underconfidence, and the parts of proper scores."""
+"""Proper scores of rows, and means with intervals."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from harness.common.wording import count_decimals, format_count, format_percent
-from harness.errors import UndefinedError
-from harness.estimators.calibration_line import FEWEST_EVENTS, CalibrationLine
-from harness.evaluation.rates import clopper_pearson
+from harness.calibrators.scaling import smoothed
+from harness.common.wording import format_count
+from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
-from harness.judging.ece import estimate
-from harness.judging.estimates import UNAVAILABLE
-from harness.judging.findings import Decomposition, Direction, ErrorEstimate, Interval, Judged
-from harness.judging.words import format_end, format_size
-from harness.plan.components import load
-
-CLIP = 1e-12  # smaller probabilities count as this in the log-loss of a row
+from harness.judging.findings import Judged
+from harness.judging.interval import Interval
 
 
 def row_scores(p: Array, y: Integers) -> tuple[Array, Array]:
     """Return the log-loss and the Brier score of every row of p (n, k) with labels y (n,).
 
-    In the log-loss, probabilities below 1e-12 count as 1e-12. The Brier score is that of one
-    column for two classes, and the sum over all columns for more.
+    The log-loss is infinite if the label had probability 0. The Brier score is that of one column
+    for two classes, and the sum over all columns for more.
 
     Examples
     --------
     >>> log_loss, brier = row_scores(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([1, 1]))
     >>> log_loss.round(3).tolist(), brier.tolist()
-    ([0.693, 27.631], [0.25, 1.0])
+    ([0.693, inf], [0.25, 1.0])
     """
     given = p[np.arange(len(y)), y]
-    log_loss = -np.log(np.clip(given, CLIP, 1.0))
+    log_loss, brier = score_table(p, given[:, None])
+    return log_loss[:, 0], brier[:, 0]
+
+
+def score_table(p: Array, given: Array | None = None) -> tuple[Array, Array]:
+    """Return the log-loss and the Brier score of p (n, k) for every possible label, (n, k) each.
+
+    `given` (n, m) are the probabilities of the labels that are scored, by default p.
+
+    Examples
+    --------
+    >>> log_loss, brier = score_table(np.array([[0.5, 0.3, 0.2]]))
+    >>> log_loss.round(3).tolist(), brier.round(2).tolist()
+    ([[0.693, 1.204, 1.609]], [[0.38, 0.78, 0.98]])
+    """
+    given = p if given is None else given
+    with np.errstate(divide="ignore"):
+        log_loss = -np.log(np.minimum(given, 1.0))
     if p.shape[1] == 2:
         return log_loss, (1.0 - given) ** 2
-    brier: Array = np.einsum("ij,ij->i", p, p) - 2.0 * given + 1.0
+    brier: Array = np.einsum("ij,ij->i", p, p)[:, None] - 2.0 * given + 1.0
     return log_loss, brier
+
+
+def implied_deviation(d: Array, q: Array, units: float | None = None) -> float:
+    """Return the standard deviation of d[i, y] over rows i, with labels y drawn from q.
+
+    d (n, k) holds a number for every possible label. The probabilities q (n, k) are mixed with a
+    uniform label of weight 1 / (4 n + 1): n rows do not exclude a quarter of such a label. Labels
+    for which d is infinite are left out: a model gives them probability 0, and no row shows how
+    often they occur. If the n rows tell as much as `units` independent ones, `units` replaces n in
+    this weight, and the result is multiplied by the root of n / units.
+
+    Examples
+    --------
+    >>> d, q = np.tile([0.0, 1.0], (10, 1)), np.tile([0.9, 0.1], (10, 1))
+    >>> round(implied_deviation(d, q), 4)
+    0.3126
+    """
+    is_finite, n = np.isfinite(d), len(d)
+    units = float(n) if units is None else units
+    d, q = np.where(is_finite, d, 0.0), np.where(is_finite, smoothed(q, 4.0 * units), 0.0)
+    weight = q.sum()
+    if not weight > 0.0:
+        return 0.0
+    mean = (q * d).sum() / weight
+    return float(np.sqrt((q * (d - mean) ** 2).sum() / weight * n / units))
+
+
+def scarce_outcomes(models: Sequence[Judged]) -> str | None:
+    """Return the outcome of which the rows have fewer than 10, with its number: "errors (3)".
+
+    For two classes the outcomes are the classes. For more, they are errors and right predictions,
+    and the model with most of them counts. If rows come in groups, the groups with such a row are
+    counted, because all rows of a group may have the same outcome. None if no outcome is scarce.
+
+    Examples
+    --------
+    >>> from harness.judging.data import from_arrays
+    >>> scarce_outcomes([from_arrays(np.full(100, 0.1), np.repeat([1, 0], [3, 97]))])
+    'rows of class 1 (3)'
+    """
+    first = models[0]
+    groups = first.row_groups
+    if first.k == 2 and not first.confidences:
+        masks = {f"rows of class {c}": [first.y == j] for j, c in enumerate(first.classes)}
+    else:
+        right = [reduced(model, "top_label")[1] == 1 for model in models]
+        masks = {"errors": [~mask for mask in right], "right predictions": right}
+    counts = {
+        name: max(count_units(mask, groups) for mask in of_name) for name, of_name in masks.items()
+    }
+    name = min(counts, key=lambda outcome: counts[outcome])
+    if counts[name] >= FEWEST_EVENTS:
+        return None
+    return f"{name if groups is None else f'groups with {name}'} ({counts[name]})"
+
+
+def count_units(mask: NDArray[np.bool_], row_groups: Integers | None) -> int:
+    """Return the number of rows in `mask`, or if rows come in groups, the groups of these rows."""
+    return int(mask.sum()) if row_groups is None else len(np.unique(row_groups[mask]))
+
+
+def effective_groups(row_groups: Integers) -> float:
+    """Return how many independent rows tell as much as n rows with equal outcomes in each group.
+
+    With n_g rows in group g, these are n^2 / sum of n_g^2.
+
+    >>> effective_groups(np.repeat([0, 1, 2], 5))
+    3.0
+    """
+    sizes = np.bincount(row_groups).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def independent_units(models: Sequence[Judged], row_groups: Integers | None) -> float | None:
+    """Return `effective_groups` if rows come in groups and an outcome is scarce, else None.
+
+    The groups of a scarce outcome do not show how far their rows depend on one another. Their
+    outcomes are then taken as equal.
+    """
+    if row_groups is None or scarce_outcomes(models) is None:
+        return None
+    return effective_groups(row_groups)
 
 
 def mean_interval(
@@ -49,12 +143,14 @@ def mean_interval(
     each: float,
     inflation: float = 1.0,
     row_groups: Integers | None = None,
+    least: float = 0.0,
 ) -> Interval:
     """Return the mean of d (n,) with its t interval, mean +- t s inflation / sqrt(n).
 
-    s is the standard deviation of d, and `inflation` a factor on the width. The interval is
-    computed at level `each`. It is labelled with `level`, at which several such intervals hold
-    together. For n = 1 it has no ends.
+    s is the standard deviation of d, but at least `least`. `inflation` is a factor on the width.
+    The interval is computed at level `each`. It is labelled with `level`, at which several such
+    intervals hold together. For n = 1 it has no ends. If the mean is infinite, so are both ends; if
+    it is infinity minus infinity, there is no value.
 
     If rows come in G `row_groups`, s^2 is G / ((G - 1) n) times the sum over the groups of (sum of
     d - mean over the rows of the group)^2, and t has G - 1 degrees of freedom. If every row is a
@@ -68,7 +164,12 @@ def mean_interval(
     >>> interval.value, round(interval.high, 9) == round(usual.high, 9)
     (1.0, True)
     """
-    n, mean = len(d), float(d.mean())
+    with np.errstate(invalid="ignore"):
+        n, mean = len(d), float(d.mean())
+    if math.isnan(mean):
+        return Interval(None, level=level)
+    if math.isinf(mean):
+        return Interval(mean, mean, mean, level)
     if n < 2:
         return Interval(mean, level=level)
     if row_groups is None:
@@ -77,173 +178,16 @@ def mean_interval(
         sums = np.bincount(row_groups, d - mean)
         count = len(sums)
         error = math.sqrt(float((sums**2).sum()) * count / (count - 1)) / n
+    error = max(error, least / math.sqrt(n))
     half = float(stdtrit(count - 1, 0.5 + each / 2.0)) * error * inflation
     return Interval(mean, mean - half, mean + half, level)
 
 
-def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
-    """Return the over- or underconfidence, with the mean score minus the frequency of the event.
+def infinite_loss(log_losses: Array) -> str:
+    """Return a sentence on the rows (n,) with an infinite log-loss, which make its mean infinite.
 
-    For n rows with scores s_i and events e_i (0 or 1),
-
-        gap = mean_i (s_i - e_i),   interval gap +- t sd(s - e) / sqrt(n), clipped to [-1, 1]
-
-    The scores are confidences, or probabilities of class 1 for two classes. With fewer than 10
-    events or non-events, the interval is the mean score minus the exact (Clopper-Pearson) limits
-    of the frequency. If rows come in groups, it is the union of both intervals.
-
-    For binary scores the sentence is first on over- or underconfidence, by the calibration slope,
-    and then on the gap. `join_zero` extends the intervals of the gap and the intercept to 0, and
-    that of the slope to 1. No direction is then claimed.
-
-    Examples
-    --------
-    >>> from harness.judging.data import from_arrays
-    >>> data = from_arrays(np.full(100, 0.8), np.arange(100) % 2)
-    >>> gap = direction(data, 0.95).gap
-    >>> round(gap.value, 3), gap.low > 0.0
-    (0.3, True)
+    >>> infinite_loss(np.array([0.1, math.inf]))
+    'The log-loss is infinite: 1 row had probability 0 for the label that occurred.'
     """
-    notion = data.notions[0]
-    s, e = reduced(data, notion)
-    mean, rate, events = float(s.mean()), float(e.mean()), int(e.sum())
-    gap = mean_interval(s - e, level, level, row_groups=data.row_groups)
-    if min(events, data.n - events) < FEWEST_EVENTS:
-        low, high = clopper_pearson(events, data.n, level)
-        exact = Interval(gap.value, mean - high, mean - low, level)
-        # Of rows in groups, the exact limits alone may be too narrow.
-        gap = exact if data.row_groups is None else gap.including(mean - high).including(mean - low)
-    assert gap.low is not None and gap.high is not None
-    gap = replace(gap, low=max(gap.low, -1.0), high=min(gap.high, 1.0))
-    gap = gap.with_zero() if join_zero else gap
-    if np.array_equal(s, e):
-        sentence = "The predictions are neither over- nor underconfident: all of them came true."
-        return Direction(mean, rate, gap, sentence)
-    if notion != "binary":
-        result = {
-            1: "The predictions are overconfident",
-            -1: "The predictions are underconfident",
-            0: "It cannot be told if the predictions are over- or underconfident",
-        }[gap.sign]
-        sentence = f"{result}: {_compare('the mean confidence', mean, 'the accuracy', rate, gap)}."
-        return Direction(mean, rate, gap, sentence)
-
-    result = {
-        1: "The probabilities are too high on average",
-        -1: "The probabilities are too low on average",
-        0: "It cannot be told if the probabilities are too high or too low on average",
-    }[gap.sign]
-    scores = f"the mean probability of class {data.classes[1]}"
-    sentence = f"{result}: {_compare(scores, mean, 'its frequency', rate, gap)}."
-    try:
-        line = CalibrationLine(level)(s, e, groups=data.row_groups)
-    except UndefinedError:
-        return Direction(mean, rate, gap, sentence)
-    slope, intercept = (Interval(x.value, x.low, x.high, level) for x in line.values())
-    if slope.low is None:  # there are too few events
-        return Direction(mean, rate, gap, sentence)
-    if join_zero:
-        slope, intercept = slope.including(1.0), intercept.with_zero()
-    return Direction(mean, rate, gap, f"{_describe_slope(slope)} {sentence}", slope, intercept)
-
-
-def _compare(scores: str, mean: float, events: str, rate: float, gap: Interval) -> str:
-    """Return a clause on the mean score and the frequency of the event.
-
-    `scores` and `events` are the names of these two numbers, and `gap` is their difference.
-    """
-    assert gap.low is not None and gap.high is not None
-    digits = count_decimals(gap.high - gap.low)
-    first, second = f"{mean:.{digits}f}", f"{rate:.{digits}f}"
-    clause = {
-        1: f"{scores}, {first}, is above {events}, {second}",
-        -1: f"{scores}, {first}, is below {events}, {second}",
-        0: f"{scores} is {first} and {events} {second}",
-    }[gap.sign]
-    low, high = format_end(gap.low, digits), format_end(gap.high, digits)
-    return (
-        f"{clause} (difference {format_size(mean - rate, digits)}, {format_percent(gap.level)} "
-        f"interval {low} to {high})"
-    )
-
-
-def _describe_slope(slope: Interval) -> str:
-    """Return a sentence on over- or underconfidence, from the calibration slope."""
-    if slope.low is not None and slope.low > 1.0:
-        result, place = "The predictions are underconfident", ", above 1"
-    elif slope.high is not None and slope.high < 1.0:
-        result, place = "The predictions are overconfident", ", below 1"
-    else:
-        result, place = "It cannot be told if the predictions are over- or underconfident", ""
-    value, low, high = (format_end(x or 0.0, 2) for x in (slope.value, slope.low, slope.high))
-    return (
-        f"{result}: the calibration slope is {value} ({format_percent(slope.level)} "
-        f"interval {low} to {high}){place}."
-    )
-
-
-def decompositions(
-    data: Judged, squared: ErrorEstimate, level: float, rng: np.random.Generator
-) -> tuple[tuple[Decomposition, ...], list[str]]:
-    """Split the Brier score and the log score into their parts.
-
-        score = miscalibration - discrimination + uncertainty
-
-    With p_j the probability of class j, y the label, s the score and e the event:
-
-    * The Brier score is the mean of (s - e)^2 for two classes, and of sum_j (p_j - [y = j])^2 for
-      more. Its miscalibration E |p - C|^2, with C = E[Y given p], is `squared`, the headline
-      estimate of the last notion.
-    * The log score is the mean of -log p_y in nats. Its miscalibration E KL(C, p) is estimated by
-      the cross-fitted gain of temperature scaling, which is on average at most this
-      miscalibration.
-
-    The uncertainty is the score of the class frequencies, and the discrimination is the remainder.
-    Also return a sentence for each score that cannot be split.
-    """
-    parts, cautions = [], []
-    frequency = np.bincount(data.y, minlength=data.k) / data.n
-    given = data.p[np.arange(data.n), data.y]
-
-    brier = float(row_scores(data.p, data.y)[1].mean())
-    uncertainty = float(1.0 - np.sum(frequency**2)) / (2.0 if data.k == 2 else 1.0)
-    error = squared.interval
-    if error.value is None:
-        cautions.append(f"The Brier score ({brier:.4f}) is not decomposed: {squared.reason}")
-    else:
-        source = "learned estimate" if data.row_groups is None else squared.label
-        how = f"{source} of the mean squared calibration error. {squared.coverage_note}"
-        rest = error.value + uncertainty - brier
-        parts.append(Decomposition("brier", brier, error, rest, uncertainty, how.strip()))
-
-    impossible = int(np.sum(given <= 0.0))
-    if impossible:
-        cautions.append(
-            f"The log score is infinite and is not decomposed: {format_count(impossible, 'row')} "
-            "had probability 0 for the label that occurred."
-        )
-        return tuple(parts), cautions
-    log = float(-np.log(given).mean())
-    positive = frequency[frequency > 0.0]
-    uncertainty = float(-np.sum(positive * np.log(positive)))
-    if data.row_groups is not None:
-        cautions.append(
-            f"The log score ({log:.4f}) is not decomposed: the estimate of its miscalibration "
-            "needs independent rows."
-        )
-        return tuple(parts), cautions
-    notion = "canonical" if data.k > 2 else data.notions[0]
-    try:
-        estimator = load("estimator", "variational_temperature", {"level": level})
-        e = estimate(estimator, *reduced(data, notion), notion, rng)["kl"]
-    except UNAVAILABLE as reason:
-        cautions.append(f"The log score ({log:.4f}) is not decomposed: {reason}")
-        return tuple(parts), cautions
-    low = e.low if e.low is None or abs(e.low) >= 1e-12 else 0.0
-    value = max(float(e.value), 0.0)
-    how = "cross-fitted gain of temperature scaling, at most the miscalibration on average"
-    rest = value + uncertainty - log
-    parts.append(
-        Decomposition("log", log, Interval(value, low, None, level), rest, uncertainty, how)
-    )
-    return tuple(parts), cautions
+    rows = format_count(int(np.isinf(log_losses).sum()), "row")
+    return f"The log-loss is infinite: {rows} had probability 0 for the label that occurred."

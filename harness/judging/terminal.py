@@ -1,4 +1,4 @@
-"""The text of a judgement for a terminal: at most 25 lines of 100 characters for one file.
+"""The text of a judgement for a terminal, in lines of at most 100 characters. Nothing is cut.
 
 The lines of a question do not depend on the other answers. Therefore each answer can be printed as
 soon as it is known: `head` first, then `answer_lines` for every question, then `tail`.
@@ -6,6 +6,7 @@ soon as it is known: `head` first, then `answer_lines` for every question, then 
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -19,18 +20,16 @@ from harness.common.wording import (
     format_p_value,
     format_percent,
     is_known,
-    shorten_middle,
 )
 from harness.judging.answers import QUESTIONS, Answers
-from harness.judging.findings import Calibrated, Gains, HowFar, Interval, Judged, Versus, Where
+from harness.judging.findings import Calibrated, Gains, HowFar, Judged, Versus, Where
+from harness.judging.interval import Interval
+from harness.judging.measured import KINDS
 from harness.judging.words import format_with_level
 
 WIDTH = 100
 INDENT = "   "
-MORE = " …"  # end of a text that was cut
-# Largest number of lines of the sentence, and of the details, of each answer.
-SENTENCE_LINES = {"calibrated": 2, "how_far": 2, "where": 3, "gains": 3, "versus": 3}
-DETAIL_LINES = {"calibrated": 3, "how_far": 6, "where": 2, "gains": 2, "versus": 2}
+SHOWN = 3  # number of classes and groups that are listed; the page and the JSON have all
 
 
 def text(judgement: Answers) -> str:
@@ -43,28 +42,23 @@ def text(judgement: Answers) -> str:
 
 
 def head(data: Judged, level: float) -> list[str]:
-    """Return the first line: the file, how it was read, and the level of all statements."""
-    name, read = shorten_middle(data.name, 30), clean(data.understood)
+    """Return the first lines: the file, how it was read, and the level of all statements."""
+    name, read = clean(data.name), clean(data.understood)
     start = read if read.startswith(name) else f"{name}: {read}"
-    end = f" (all at the {format_percent(level)} level)"
-    return [textwrap.shorten(start, WIDTH - len(end), placeholder=MORE) + end]
+    return _wrap(f"{start} (all at the {format_percent(level)} level)", WIDTH)
 
 
 def tail(judgement: Answers) -> list[str]:
     """Return the error of each other model, and the options that give the page and the JSON."""
-    lines = [
-        textwrap.shorten(
-            f"{shorten_middle(other.data.name, 30)}: {clean(other.how_far.sentence)}",
-            WIDTH,
-            placeholder=MORE,
-        )
+    texts = [
+        f"{clean(other.data.name)}: {clean(other.how_far.sentence)}"
         for other in judgement.others
         if other.how_far is not None
     ]
-    names = "".join(f" {shorten_middle(other.data.name, 20)}" for other in judgement.others)
-    also = f" (both include{names})" if names else ""
-    line = f"--html report.html writes a page with pictures, --json prints all values{also}"
-    return [*lines, textwrap.shorten(line, WIDTH, placeholder=MORE)]
+    names = ", ".join(clean(other.data.name) for other in judgement.others)
+    also = f" (both include {names})" if names else ""
+    texts.append(f"--html report.html writes a page with pictures, --json prints all values{also}")
+    return [line for text in texts for line in _wrap(text, WIDTH)]
 
 
 def answer_lines(question: str, answer: Any) -> list[str]:
@@ -82,11 +76,7 @@ def answer_lines(question: str, answer: Any) -> list[str]:
     else:
         sentence = answer.sentence
         details = [line for detail in DETAILS[question](answer) for line in _wrap(detail)]
-    most = DETAIL_LINES[question]
-    if len(details) > most:
-        details = details[:most]
-        details[-1] = details[-1][: WIDTH - len(INDENT + MORE)].rstrip() + MORE
-    lines = _wrap(f"{title} {clean(sentence)}", WIDTH, SENTENCE_LINES[question])
+    lines = _wrap(f"{title} {clean(sentence)}", WIDTH)
     return lines + [INDENT + line for line in details]
 
 
@@ -102,23 +92,31 @@ def _tests(answer: Calibrated) -> Iterable[str]:
                     f"; would detect an error of {format_number(test.detectable)} with probability "
                     f"{power}"
                 )
-        yield f"{notion_name(test.notion)}: {clean(line)}"
+        note = f". {test.note}" if test.note else ""
+        yield f"{notion_name(test.notion)}: {clean(line + note)}"
 
 
 def _errors(answer: HowFar) -> Iterable[str]:
     for error in answer.errors:
         if error.headline:
             name = f"{notion_name(error.notion)}, {estimand_name(error.estimand)}"
-            coverage = error.coverage
-            measured = f", measured coverage {format_percent(coverage.value)}" if coverage else ""
+            measured = ""
+            if error.coverage is not None:
+                share = format_percent(error.coverage.value)
+                measured = f", measured coverage {share} on simulated {KINDS}"
+            elif error.beyond is not None and error is not answer.errors[0]:  # the sentence has it
+                measured = f"; coverage was not measured {error.beyond}"
             value = format_with_level(error.interval)
             known = error.interval.value is not None
             yield f"{name}: {value + measured if known else clean(error.reason or 'no value')}"
     if answer.direction is not None:
         yield clean(answer.direction.sentence)
-    for caution in answer.cautions[:1]:
-        yield clean(caution)
-    for bound in answer.certified[:1]:
+    if answer.clinical is not None:
+        numbers = answer.clinical.numbers
+        parts = [f"{row.label.split(' (')[0]} {_short(row.interval)}" for row in numbers]
+        yield f"clinical report: {', '.join(parts)}"
+    yield from map(clean, answer.cautions)
+    for bound in answer.certified:
         ends = format_ends(bound.interval.low, bound.interval.high)
         if ends:
             name = f"{notion_name(bound.notion)}, {estimand_name(bound.estimand)}"
@@ -130,45 +128,42 @@ def _errors(answer: HowFar) -> Iterable[str]:
 def _places(answer: Where) -> Iterable[str]:
     classes = [row for row in answer.classes if is_known(row.error.value)]
     if classes:
-        parts = [f"{shorten_middle(row.name, 18)} {_short(row.error)}" for row in classes[:3]]
+        parts = [f"{clean(row.name)} {_short(row.error)}" for row in classes[:SHOWN]]
         yield f"worst classes: {', '.join(parts)}"
-    groups = sorted(answer.groups, key=lambda row: -abs(row.gap.value or 0.0))
-    if groups:
+    if answer.groups:
         parts = [
-            f"{shorten_middle(row.column, 12)} = {shorten_middle(row.value, 14)} {_short(row.gap)}"
-            for row in groups[:2]
+            f"{clean(row.column)} = {clean(row.value)} {_short(row.gap)}"
+            for row in answer.groups[:SHOWN]
         ]
-        yield f"mean score minus frequency, by group: {', '.join(parts)}"
-    region = max(answer.regions, key=lambda row: row.share, default=None)
-    if not groups and region is not None and region.share > 0.0:
-        scores = f"from {format_number(region.low)} to {format_number(region.high)}"
-        if region.low == region.high:
-            scores = f"of {format_number(region.low)}"
-        yield (
-            f"largest share of the error: {format_percent(region.share)} at scores {scores} (mean "
-            f"score {format_number(region.said)}, "
-            f"frequency {format_number(region.happened.value)})"
-        )
+        count = len(answer.groups)
+        which = f" (the {SHOWN} worst of {count})" if count > SHOWN else ""
+        yield f"mean score minus frequency, by group{which}: {', '.join(parts)}"
+    yield from map(clean, answer.notes)
 
 
 def _gains(answer: Gains) -> Iterable[str]:
-    parts = [
-        f"{row.label.removesuffix(' scaling')} {_short(row.log_loss)}"
+    is_brier = any(
+        row.log_loss.value == math.inf or (row.method == answer.best and row.log_loss.sign <= 0)
         for row in answer.gains
-        if is_known(row.log_loss.value)
-    ]
+    )
+    parts = []
+    for row in answer.gains:
+        gain = row.brier if is_brier else row.log_loss
+        if is_known(gain.value):
+            parts.append(f"{row.label.removesuffix(' scaling')} {_short(gain)}")
     if parts:
-        yield f"decrease of the log-loss: {', '.join(parts)}"
+        yield f"decrease of the {'Brier score' if is_brier else 'log-loss'}: {', '.join(parts)}"
 
 
 def _differences(answer: Versus) -> Iterable[str]:
-    parts = [
-        f"{re.split('[:,]', row.label)[0]} {_short(row.difference)}"
-        for row in answer.differences
-        if is_known(row.difference.value)
-    ]
-    if parts:
-        yield f"first model minus second: {', '.join(parts)}"
+    pairs: dict[str, list[str]] = {}
+    for row in answer.differences:
+        if is_known(row.difference.value):
+            name = f"{clean(row.first)} minus {clean(row.second)}"
+            part = f"{re.split('[:,]', row.label)[0]} {_short(row.difference)}"
+            pairs.setdefault(name, []).append(part)
+    for name, parts in pairs.items():
+        yield f"{name}: {', '.join(parts)}"
 
 
 DETAILS: dict[str, Callable[[Any], Iterable[str]]] = {
@@ -183,16 +178,16 @@ DETAILS: dict[str, Callable[[Any], Iterable[str]]] = {
 def _short(interval: Interval) -> str:
     value, low, high = interval.value, interval.low, interval.high
     text = format_number(value, 2)
-    if is_known(low) and is_known(high):
+    if is_known(low) and is_known(high) and math.isfinite(value or 0.0):
         text += f" [{format_number(low, 2)}, {format_number(high, 2)}]"
     return text
 
 
-def _wrap(line: str, width: int = WIDTH - len(INDENT), most: int | None = None) -> list[str]:
-    """Wrap a text to lines of the given width, and cut it after `most` lines.
+def _wrap(line: str, width: int = WIDTH - len(INDENT)) -> list[str]:
+    """Wrap a text to lines of the given width.
 
     No line break separates a number from its % sign or the two ends of an interval.
     """
     line = re.sub(r" (?=%)|(?<=,) (?=[−\d.]+\])", "\N{NO-BREAK SPACE}", line)
-    lines = textwrap.wrap(line, width, subsequent_indent=INDENT, max_lines=most, placeholder=MORE)
+    lines = textwrap.wrap(line, width, subsequent_indent=INDENT, break_on_hyphens=False)
     return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]

@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.errors import BadInputError, guess
 from harness.judging.answers import Answers
-from harness.judging.as_json import SCORE_NAMES, numbers
+from harness.judging.as_json import NO_VALUE, SCORE_NAMES, named_values
+from harness.judging.clinical import LABELS as CLINICAL
 from harness.judging.estimates import LABELS as ESTIMATORS
 from harness.judging.findings import Judged
 from harness.judging.gain import BINARY, MULTICLASS
@@ -94,6 +95,9 @@ def _names_of_model(data: Judged) -> Iterator[str]:
             yield from _with_ends(f"{notion}.l1{estimator}")
     yield from (f"{data.notions[0]}.l1.certified.{end}" for end in ENDS[1:])
     yield from _with_ends("confidence_gap")
+    if data.notions[0] == "binary":
+        for name in CLINICAL:
+            yield from _with_ends(f"clinical.{name}")
     for score in SCORE_NAMES.values():
         yield from (f"{score}.{name}" for name in ("value", "discrimination", "uncertainty"))
         yield from _with_ends(f"{score}.miscalibration")
@@ -129,7 +133,8 @@ class Outcome:
         """The sentence on a number that is above its limit."""
         about = f" ({100 * self.level:g} % level)" if self.level is not None else ""
         name, limit = self.threshold.name, self.threshold.limit
-        return f"{name} is {self.value:.4g}{about}, above the limit of {limit:g}."
+        value = "infinite" if math.isinf(self.value) else f"{self.value:.4g}"
+        return f"{name} is {value}{about}, above the limit of {limit:g}."
 
 
 def outcomes(judgement: Answers, thresholds: Iterable[Threshold]) -> list[Outcome]:
@@ -140,7 +145,7 @@ def outcomes(judgement: Answers, thresholds: Iterable[Threshold]) -> list[Outcom
     BadInputError
         If this judgement lacks the number, or if the number has no value.
     """
-    table = numbers(judgement)
+    table = named_values(judgement)
     result = []
     for threshold in thresholds:
         name = threshold.name
@@ -149,8 +154,9 @@ def outcomes(judgement: Answers, thresholds: Iterable[Threshold]) -> list[Outcom
                 why for question, why in judgement.unanswered.items() if question != "versus"
             ]
             raise _unknown(name, list(table), dict.fromkeys(reasons))
-        value, level, reason = table[name].values()
+        value, level, reason = table[name]
         if value is None:
+            reason = reason or NO_VALUE
             raise BadInputError(
                 f"--fail-above names {name}, which has no value for these predictions: "
                 f"{reason.rstrip('.')}."

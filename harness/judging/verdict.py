@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from harness.common.wording import DASH, count_decimals, format_percent, shorten_middle
+from harness.common.wording import DASH, clean, count_decimals, format_percent
 from harness.judging.answers import Answers
-from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judged
+from harness.judging.data import reduced
+from harness.judging.direction import mean_gap
+from harness.judging.findings import ClassFinding, GroupFinding, Judged
+from harness.judging.interval import Interval
 
 LARGEST = 0.1  # if the L1 error may be above this, the rows are too few for a verdict
 VISIBLE = 0.005  # smallest difference of mean confidence and accuracy that a verdict states
@@ -50,9 +55,10 @@ def choose_verdict(judgement: Answers) -> tuple[str, str]:
         return f"No miscalibration found overall, but {worst} stands out", "open"
     if judgement.gains is not None and judgement.gains.best is not None:
         return "No miscalibration found, but recalibration improves the scores", "open"
-    confidence, accuracy = _format_pair(*measure_confidence(judgement.data), most=0)
-    if confidence == accuracy:
-        return f"No miscalibration found: says {confidence}, is right {accuracy}", "good"
+    confidence, accuracy = measure_confidence(judgement.data)
+    if round(100 * confidence) == round(100 * accuracy):
+        says, right, _ = _format_accuracy(judgement.data)
+        return f"No miscalibration found: says {says}, is right {right}", "good"
     return "No miscalibration found", "good"
 
 
@@ -65,8 +71,7 @@ def compare_models(judgement: Answers) -> str | None:
         return None
     better = {row.quantity: row.better for row in judgement.versus.differences}
     calibrated, right = (
-        name and shorten_middle(name, 40)
-        for name in (better.get("calibration"), better.get("error_rate"))
+        name and clean(name) for name in (better.get("calibration"), better.get("error_rate"))
     )
     if calibrated and calibrated == right:
         return f"{calibrated} is better calibrated and more often right"
@@ -89,15 +94,13 @@ def _describe_error(judgement: Answers) -> str:
     way = _direction_of_slope(direction.slope) if is_binary else direction.gap.sign
     shift = direction.gap.sign if is_binary else 0
     name = {1: "Overconfident", -1: "Underconfident", 0: ""}[way]
-    confidence, accuracy = measure_confidence(judgement.data)
-    excess = way * (confidence - accuracy)
     # A binary model may be both shifted and over- or underconfident: the larger difference counts.
     shifted = abs(direction.mean_confidence - direction.accuracy) if shift else 0.0
-    if way and (not is_binary or excess >= max(VISIBLE, shifted)):
-        says, right = _format_pair(confidence, accuracy)
+    if way and (not is_binary or _is_shown(judgement, way, max(VISIBLE, shifted))):
+        says, right, _ = _format_accuracy(judgement.data)
         return f"{name}: says {says}, is right {right}"
     if shift:
-        says, happens = _format_pair(direction.mean_confidence, direction.accuracy)
+        says, happens = _format_shares(direction.mean_confidence, direction.accuracy)
         height = "high" if shift > 0 else "low"
         return f"Probabilities too {height}: says {says} on average, {happens} happens"
     if way:
@@ -106,6 +109,17 @@ def _describe_error(judgement: Answers) -> str:
     if value is None:
         return "Not calibrated"
     return f"Not calibrated: off by {_format_points(value)} on average"
+
+
+def _is_shown(judgement: Answers, way: int, least: float) -> bool:
+    """Return True if the confidence differs from the accuracy in the direction `way`.
+
+    The difference must be significant, and at least `least`. `way` is 1 for overconfidence and -1
+    for underconfidence.
+    """
+    confidence, right = reduced(judgement.data, "top_label")
+    gap = mean_gap(confidence, right, judgement.level, judgement.data.row_groups)
+    return gap.sign == way and abs(gap.value or 0.0) >= least
 
 
 def _direction_of_slope(slope: Interval | None) -> int:
@@ -124,8 +138,8 @@ def _find_outlier(judgement: Answers) -> str | None:
     if worst is None:
         return None
     if isinstance(worst, ClassFinding):
-        return f"class {shorten_middle(worst.name, 30)}"
-    return f"{shorten_middle(worst.column, 20)} = {shorten_middle(worst.value, 20)}"
+        return f"class {clean(worst.name)}"
+    return f"{clean(worst.column)} = {clean(worst.value)}"
 
 
 # The numbers
@@ -141,6 +155,30 @@ def measure_confidence(data: Judged) -> tuple[float, float]:
     if data.confidences:
         return float(data.p[:, 1].mean()), float(data.y.mean())
     return float(data.p.max(axis=1).mean()), float((data.p.argmax(axis=1) == data.y).mean())
+
+
+def advise(judgement: Answers) -> KeyNumber | None:
+    """Return what to do with the first model, with the sentence that supports it.
+
+    Return None if the gains by recalibration are not known. A recalibration is recommended only if
+    its gain is significant, and nothing is to be changed only if nothing was found.
+    """
+    if judgement.gains is None:
+        return None
+    sentence = judgement.gains.sentence
+    gains = judgement.gains.gains
+    best = next((gain for gain in gains if gain.method == judgement.gains.best), None)
+    if any(gain.log_loss.value == math.inf for gain in gains):
+        text = "Never state a probability of 0: one was wrong"
+        if judgement.data.confidences:
+            text = "Never state a confidence of 0 or 1: one was wrong"
+    elif best is not None:
+        text = f"Recalibrate by {best.label}"
+    elif choose_verdict(judgement)[1] == "good":
+        text = "Leave the predictions as they are"
+    else:
+        text = "Collect more rows before you change anything"
+    return KeyNumber(text, "what to do", sentence)
 
 
 def _describe_size(judgement: Answers) -> KeyNumber:
@@ -163,12 +201,10 @@ def _describe_size(judgement: Answers) -> KeyNumber:
 
 
 def _describe_accuracy(data: Judged) -> KeyNumber:
-    says, right = _format_pair(*measure_confidence(data), most=1)
+    says, right, share = _format_accuracy(data)
     note = f"The mean confidence is {says}."
     if not data.confidences:
-        counts = np.bincount(data.y, minlength=data.k)
-        most = shorten_middle(data.classes[int(counts.argmax())], 20)
-        share = _format_percent(float(counts.max()) / data.n)
+        most = clean(data.classes[int(np.bincount(data.y).argmax())])
         note += f" Always predicting class {most} would be right for {share}."
     return KeyNumber(right, "accuracy", note)
 
@@ -209,16 +245,23 @@ def _format_percent(value: float) -> str:
     return format_percent(value).replace(" ", SPACE)
 
 
-def _format_pair(first: float, second: float, most: int = 2) -> tuple[str, str]:
-    """Format two shares in percent, with as many decimals as show their difference.
+def _format_accuracy(data: Judged) -> tuple[str, ...]:
+    """Format the mean confidence, the accuracy, and the share of the most frequent class.
 
-    There are at most `most` decimals.
-
-    >>> [text.replace(SPACE, " ") for text in _format_pair(0.9642, 0.926)]
-    ['96 %', '93 %']
-    >>> [text.replace(SPACE, " ") for text in _format_pair(0.9642, 0.9602)]
-    ['96.4 %', '96.0 %']
+    They have as many decimals as show their differences, the same wherever they are printed.
     """
-    difference = abs(first - second)
-    digits = min(most, int(difference < 0.015) + int(difference < 0.0015))
-    return f"{100 * first:.{digits}f}{SPACE}%", f"{100 * second:.{digits}f}{SPACE}%"
+    return _format_shares(*measure_confidence(data), float(np.bincount(data.y).max()) / data.n)
+
+
+def _format_shares(*shares: float) -> tuple[str, ...]:
+    """Format shares in percent, with as many decimals as show their differences, at most 2.
+
+    >>> [text.replace(SPACE, " ") for text in _format_shares(0.9642, 0.926)]
+    ['96 %', '93 %']
+    >>> [text.replace(SPACE, " ") for text in _format_shares(0.75, 0.82, 0.755)]
+    ['75.0 %', '82.0 %', '75.5 %']
+    """
+    differences = [abs(a - b) for a, b in combinations(shares, 2) if a != b]
+    smallest = min(differences, default=1.0)
+    digits = int(smallest < 0.015) + int(smallest < 0.0015)
+    return tuple(f"{100 * share:.{digits}f}{SPACE}%" for share in shares)

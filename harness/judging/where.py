@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.common.wording import format_count, format_percent
-from harness.evaluation.rates import clopper_pearson
-from harness.evaluation.reliability import Curve, Panel, compute_band, corp
+from harness.common.wording import format_count, format_percent, format_whole_percent
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
-from harness.judging.findings import ClassFinding, GroupFinding, Interval, Judged, Region, Where
+from harness.judging.findings import ClassFinding, GroupFinding, Judged, Region, Where
 from harness.judging.gaps import (
-    LEAST,
     Gap,
-    count_impossible,
     count_p_value,
     describe,
     format_share,
@@ -26,7 +22,10 @@ from harness.judging.gaps import (
     worst_first,
 )
 from harness.judging.groups import judge_groups
+from harness.judging.interval import Interval
 from harness.judging.words import in_words, join_names
+from harness.math.rates import clopper_pearson
+from harness.math.reliability import Curve, Panel, compute_band, corp
 
 DRAWN_CLASSES = 12
 DRAWN_SCORES = 5_000  # a curve with more distinct scores is thinned
@@ -48,8 +47,10 @@ def where(data: Judged, level: float) -> Where:
     level : float
         Level of each interval by itself. The interval of a class or group that does not stand out
         is extended to 0. P-values are corrected (Holm) over all classes, over all regions, and
-        over all groups of all columns. The sentence names a worst class, region or group only if
-        its corrected p-value is also significant after a correction for these three searches.
+        over all groups of all columns, and then for these three searches (Bonferroni). The sentence
+        names a class or group only if it stands out after this correction. It names the region with
+        the largest share of the error only if one of the regions stands out, and the p-value of
+        the named one without correction is at most 1 - level.
 
     Returns
     -------
@@ -80,29 +81,40 @@ def where(data: Judged, level: float) -> Where:
     x, hit = reduced(data, data.notions[0])
     alpha = 1.0 - level
     columns = range(data.k) if data.k > 2 else ()
+    searches = 1 + (data.k > 2)
+    groups, notes = judge_groups(data.groups, x, hit, level, searches)
+    searches += bool(groups)
+
     hits = [(data.y == j).astype(np.int64) for j in columns]
     gaps = [measure_gap(data.p[:, j], hits[j], level) for j in columns]
-    p_values = [gap.p_value for gap in gaps]
-    adjusted = holm(p_values)
-    order = worst_first(adjusted, p_values, [gap.error.value or 0.0 for gap in gaps], alpha)
-    classes = [_class_finding(data.classes[j], gaps[j], adjusted[j]) for j in order]
+    p_values = [0.0 if gap.impossible else gap.p_value for gap in gaps]
+    adjusted = holm(p_values, searches)
+    classes = [class_finding(data.classes[j], gaps[j], adjusted[j]) for j in columns]
+    errors = [finding.error.value or 0.0 for finding in classes]
+    order = worst_first([finding.stands_out for finding in classes], p_values, errors)
+    classes = [classes[j] for j in order]
 
     regions, region_p_values = _regions(x, hit, level)
-    groups, notes = judge_groups(data.groups, x, hit, level)
     if not any(region.share > 0.0 for region in regions):
         notes.append("The error is not larger than its noise in any region of scores.")
 
     panels = [overall_panel(data)]
     for j in order[:DRAWN_CLASSES]:
         title = f"class {data.classes[j]}", "predicted probability", "event frequency"
-        panels.append(_panel(title, data.p[:, j], hits[j]))
+        panels.append(score_panel(title, data.p[:, j], hits[j]))
 
-    # Classes, regions and groups are three searches for the worst: Bonferroni's correction.
-    allowed = alpha / sum(len(findings) > 0 for findings in (classes, regions, groups))
-    off_regions = [
-        region for region, p in zip(regions, holm(region_p_values)) if p <= allowed and region.share
-    ]
-    parts = _worst_parts(_worst(classes, allowed), off_regions, _worst(groups, allowed))
+    parts = []
+    if classes and classes[0].stands_out:
+        parts.append(_class_sentence(classes[0]))
+    if min(holm(region_p_values, searches)) <= alpha:
+        largest = max(range(len(regions)), key=lambda i: regions[i].share)
+        if region_p_values[largest] <= alpha and regions[largest].share > 0.0:
+            parts.append(_region_sentence(regions[largest]))
+        else:
+            parts.append(
+                "By score: there are errors, but the rows do not show where most of them are."
+            )
+    parts += _group_sentences(groups, alpha)
     names = [f"{len(classes)} classes"] if classes else []
     names.append(f"{format_count(len(regions), 'region')} of scores")
     names += [format_count(len(groups), "group")] if groups else []
@@ -124,7 +136,7 @@ def overall_panel(data: Judged) -> Panel:
 
     It has no band if rows come in groups, because the band needs independent rows.
     """
-    panel = _panel(_title(data), *reduced(data, data.notions[0]))
+    panel = score_panel(_title(data), *reduced(data, data.notions[0]))
     return panel if data.row_groups is None else replace(panel, band=None)
 
 
@@ -136,12 +148,17 @@ def _title(data: Judged) -> tuple[str, str, str]:
     return "top label", "confidence in the top class", "share of right predictions"
 
 
-def _panel(title: tuple[str, str, str], x: Array, hit: Integers) -> Panel:
+def score_panel(title: tuple[str, str, str], x: Array, hit: Integers) -> Panel:
+    """Return the reliability diagram of scores x (n,).
+
+    `title` holds the names of the diagram, of the score and of the event.
+    """
     curve = thin(corp(x, hit))
     return Panel(*title, curve, compute_band(curve, BAND))
 
 
-def _class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:
+def class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:
+    """Describe one class or label, of which `adjusted` is the corrected p-value."""
     expected, seen = gap.mean_score * gap.n, round(gap.frequency * gap.n)
     count = f"{expected:,.0f}" if expected >= 10.0 else f"{expected:.2g}"
     error = gap.error
@@ -153,7 +170,7 @@ def _class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:
     elif max(expected, seen) < RARE:
         sentence = f"{name}: too rare to be judged ({seen:,} seen, {count} expected)."
     else:
-        sentence, described = describe(name, gap, adjusted)
+        sentence, described = describe(name, gap, adjusted <= 1.0 - gap.gap.level)
         error = described.error
     if max(expected, seen) < RARE:  # the interval is valid, but a value would claim too much
         error = replace(error, value=None)
@@ -177,8 +194,7 @@ def _regions(x: Array, hit: Integers, level: float) -> tuple[list[Region], list[
         excess.append(float(np.sqrt(max(total**2 - variance, 0.0))))
         happened = Interval(count / size, *clopper_pearson(count, size, level), level)
         regions.append(Region(low, high, size, float(scores.mean()), happened, 0.0))
-        impossible = count_impossible(scores, hits)
-        p_values.append(LEAST if impossible else count_p_value(scores, count))
+        p_values.append(count_p_value(scores, count))
     whole = sum(excess) or 1.0
     return [replace(region, share=e / whole) for region, e in zip(regions, excess)], p_values
 
@@ -242,45 +258,47 @@ def _format_two(score: float, frequency: float) -> tuple[str, str]:
     return texts
 
 
-Finding = TypeVar("Finding", ClassFinding, GroupFinding)
+def _class_sentence(worst: ClassFinding) -> str:
+    error = f"; L1 error {in_words(worst.error)}" if worst.error.value else ""
+    return (
+        f"Of the classes, {worst.name} is worst (mean prediction {format_share(worst.mean_p)}, "
+        f"frequency {format_share(worst.frequency)}{error})."
+    )
 
 
-def _worst(findings: list[Finding], allowed: float) -> Finding | None:
-    """Return the finding with the largest error among those with a small adjusted p-value.
+def _region_sentence(region: Region) -> str:
+    """Return a sentence on the region with the largest share of the error."""
+    place = f"between {region.low:.3g} and {region.high:.3g}"
+    if region.low == region.high:
+        place = f"at {region.low:.4g}"
+    part = f"the largest share of the error, {format_whole_percent(region.share)},"
+    if region.share > 0.995:
+        part = "all of the error"
+    means = _format_two(region.said, region.happened.value or 0.0)
+    return (
+        f"By score: {part} is {place} (mean score {means[0]}, frequency {means[1]}, "
+        f"{format_count(region.n, 'row')})."
+    )
 
-    `allowed` is the largest allowed p-value. None if there is no such finding.
-    """
-    off = [finding for finding in findings if (finding.adjusted or 0.0) <= allowed]
-    return max(off, key=lambda finding: finding.error.value or 0.0, default=None)
 
-
-def _worst_parts(
-    worst: ClassFinding | None, regions: list[Region], group: GroupFinding | None
-) -> list[str]:
-    """Return one sentence on each of the worst class, region and group that was found."""
-    parts = []
-    if worst is not None:
-        error = f"; L1 error {in_words(worst.error)}" if worst.error.value is not None else ""
-        parts.append(
-            f"Of the classes, {worst.name} is worst (mean prediction {format_share(worst.mean_p)}, "
-            f"frequency {format_share(worst.frequency)}{error})."
-        )
-    if regions:
-        region = max(regions, key=lambda region: region.share)
-        place = f"between {region.low:g} and {region.high:g}"
-        if region.low == region.high:
-            place = f"at {region.low:.4g}"
-        part = "all" if region.share > 0.995 else f"{100 * region.share:.0f} %"
-        means = _format_two(region.said, region.happened.value or 0.0)
-        parts.append(
-            f"By score: {part} of the error is {place} (mean score {means[0]}, frequency "
-            f"{means[1]}, {format_count(region.n, 'row')})."
-        )
-    if group is not None:
-        gap = group.gap.value or 0.0
-        parts.append(
-            f"Of the groups, {group.column} = {group.value} is worst: scores are {abs(gap):.3f} "
-            f"too {'high' if gap > 0.0 else 'low'} on average ({format_count(group.n, 'row')}), "
-            f"L1 error {in_words(group.error)}."
-        )
-    return parts
+def _group_sentences(groups: Sequence[GroupFinding], alpha: float) -> list[str]:
+    """Return at most one sentence on groups that are off. Only established gaps have a name."""
+    off = [group for group in groups if group.stands_out]
+    if off:
+        worst = off[0]
+        name = f"{worst.column} = {worst.value}"
+        start = f"Of the groups, {name} is off: its"
+        if len(off) > 1:
+            start = f"Of the {len(groups)} groups, {len(off)} are off. The worst is {name}: its"
+        return [
+            f"{start} scores are too {'high' if worst.gap.sign > 0 else 'low'} by "
+            f"{in_words(worst.gap, is_difference=True)} on average "
+            f"({format_count(worst.n, 'row')})."
+        ]
+    rejected = sum((group.adjusted or 0.0) <= alpha for group in groups)
+    if rejected:
+        return [
+            f"In {rejected} of the {len(groups)} groups some scores are too high or low, but no "
+            "error on average is shown."
+        ]
+    return []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from harness.common.wording import count_decimals, format_ends, format_number, format_percent
-from harness.judging.findings import Interval
+from harness.judging.interval import Interval
+
+MOST_DIGITS = 6  # largest number of decimals that show that an end is not 0
 
 
 def join_names(names: Sequence[str], most: int = 6) -> str:
@@ -48,7 +51,8 @@ def format_with_level(interval: Interval) -> str:
 def in_words(interval: Interval, is_difference: bool = False) -> str:
     """Format the value of an interval for a sentence, with its ends in brackets.
 
-    With `is_difference`, a value whose interval is below 0 is written without its sign.
+    An end is not rounded to 0 unless it is below 1e-6. With `is_difference`, a value whose interval
+    is below 0 is written without its sign.
 
     Examples
     --------
@@ -56,17 +60,47 @@ def in_words(interval: Interval, is_difference: bool = False) -> str:
     ('0.042 (0.029 to 0.059)', '0.040')
     >>> in_words(Interval(-0.2, -0.3, -0.1), is_difference=True)
     '0.200 (0.100 to 0.300)'
+    >>> in_words(Interval(-0.2, -math.inf, -0.1), is_difference=True)
+    '0.2 (at least 0.1)'
     >>> in_words(Interval(0.00002, -0.0012, 0.0013))
     'less than 0.0001 (−0.0012 to 0.0013)'
+    >>> in_words(Interval(0.0094, 0.0002, 0.0186)), in_words(Interval(0.0093, 0.0, 0.0186))
+    ('0.0094 (0.0002 to 0.0186)', '0.009 (0.000 to 0.019)')
+    >>> in_words(Interval(0.0094, -0.0002, 0.0186))
+    '0.0094 (−0.0002 to 0.0186)'
     """
     value, low, high = interval.value or 0.0, interval.low, interval.high
     if low is None or high is None:
         return format_size(value, 3)
     if is_difference and high < 0.0:
         value, low, high = -value, -high, -low
-    digits = count_decimals(high - low)
+    if math.isinf(low) or math.isinf(high):
+        ends = format_ends(low, high)
+        return format_number(value, 2) + (f" ({ends})" if ends else "")
+    digits = count_ends(interval)
     ends = f"{format_end(low, digits)} to {format_end(high, digits)}"
     return f"{format_size(value, digits)} ({ends})"
+
+
+def count_ends(interval: Interval) -> int:
+    """Return how many decimals show the ends of an interval, so that they are 0 only if they are.
+
+    An end that has no digit among the first six decimals counts as 0 if the interval contains 0.
+
+    Examples
+    --------
+    >>> count_ends(Interval(0.0094, 0.0, 0.0186)), count_ends(Interval(0.0094, 0.0002, 0.0186))
+    (3, 4)
+    >>> count_ends(Interval(0.0094, -0.0002, 0.0186)), count_ends(Interval(0.0094, -1e-9, 0.0186))
+    (4, 3)
+    """
+    assert interval.low is not None and interval.high is not None
+    digits = count_decimals(interval.high - interval.low)
+    least = 0.0 if interval.sign else 0.5 * 10.0**-MOST_DIGITS
+    sizes = [size for size in (abs(interval.low), abs(interval.high)) if size > least]
+    while sizes and digits < MOST_DIGITS and min(sizes) < 0.5 * 10.0**-digits:
+        digits += 1
+    return digits
 
 
 def format_size(value: float, digits: int) -> str:

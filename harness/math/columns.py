@@ -1,7 +1,7 @@
 """Match the columns of predictions with the classes, by the names of the columns.
 
 The columns of a data frame are named by class (`cat`, `p_cat`, `prob_cat`) or numbered (0, 1, 2 or
-p_0, p_1, p_2). The columns of an array have no names. The table says how columns are matched,
+p_0, p_1, class_2). The columns of an array have no names. The table says how columns are matched,
 depending on whether the caller names the classes:
 
 | columns        | classes are named                                | classes are not named        |
@@ -9,13 +9,14 @@ depending on whether the caller names the classes:
 | without names  | by position                                      | by position                  |
 | numbered       | by name if the class names are the same numbers, | by number                    |
 |                | otherwise by number                              |                              |
-| named by class | by name; an error if the names differ            | by position; labels must be  |
-|                |                                                  | names too                    |
+| named by class | by name; an error if the names differ            | by name; labels must be      |
+|                |                                                  | these names, or truth values |
+
+`harness.math.class_names` says which names are the same.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,13 +24,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import BadInputError
-from harness.math.arrays import to_array
-
-PROBABILITY_NAMES = (
-    "p", "prob", "probs", "probability", "probabilities", "proba", "probas", "confidence", "score",
-    "scores", "y_prob", "y_proba", "y_score", "y_pred_proba", "y_pred_prob",
-)  # fmt: skip
-SHOWN = 6  # most names that a message lists
+from harness.math.arrays import refuse_masked, to_array
+from harness.math.class_names import (
+    SHOWN,
+    are_numbers,
+    are_swapped,
+    as_text,
+    class_of_column,
+    classes_of_columns,
+    counts_twice,
+    few,
+    label_places,
+    match,
+    order_by_value,
+    spellings,
+    without_prefix,
+)
 
 
 def match_columns(
@@ -71,21 +81,15 @@ def match_columns(
            [0.8, 0.2]]), array([1, 1]), ('cat', 'dog'))
     """
     p, y = to_array(p), to_array(y)
+    refuse_masked("p", p)
+    refuse_masked("y", y)
     if classes is None and not hasattr(p, "columns") and not _has_text(y):  # the common case
+        _refuse_first_of_two(p, None)
         return p, y, None
     names = None if classes is None else _checked_names(classes, p)
     columns = column_names(p)
     if columns is not None and names is None:
-        if not _numbered(columns):
-            names = columns
-            if not (_has_text(y) or _are_truth_values(y, names)):
-                raise BadInputError(
-                    f"p has columns named {few(columns)}, but y holds numbers. Give classes= with "
-                    "the class names in the order of these numbers, or p.to_numpy() to keep the "
-                    "order of the columns."
-                )
-        elif sorted(map(int, columns)) != list(range(len(columns))):
-            _refuse_two_countings(columns, y)
+        names = _names_of_columns(p, columns, y)
     if names is None and _has_text(y):
         first = str(np.ravel(np.asarray(y))[0])
         raise BadInputError(
@@ -103,6 +107,7 @@ def arrange_columns(p: ArrayLike, classes: Sequence[str] | None) -> Any:
     are named by other classes.
     """
     p = to_array(p)
+    refuse_masked("p", p)
     order = column_order(p, classes)
     return np.asarray(p) if order is None else np.asarray(p)[:, order]
 
@@ -117,35 +122,33 @@ def column_order(p: ArrayLike, classes: Sequence[str] | None) -> list[int] | Non
     if columns is None:
         _refuse_first_of_two(p, classes)
         return None
-    return class_order(columns, _texts(p.columns), classes)  # type: ignore[union-attr]
+    return class_order(_texts(p.columns), classes)  # type: ignore[union-attr]
 
 
-def class_order(
-    columns: Sequence[str], full_names: Sequence[str], classes: Sequence[str] | None
-) -> list[int]:
-    """Return the column index of each class.
+def class_order(names: Sequence[str], classes: Sequence[str] | None) -> list[int]:
+    """Return the column index of each class. `names` are the names of the columns.
 
-    `columns` are the names of the columns without their common prefix, `full_names` the names with
-    it. If `classes` is None, numbered columns are sorted by their numbers.
+    If `classes` is None, numbered columns are sorted by their numbers.
 
     Examples
     --------
-    >>> class_order(["cat", "dog"], ["p_cat", "p_dog"], ["dog", "cat"])
+    >>> class_order(["p_cat", "p_dog"], ["dog", "cat"])
     [1, 0]
-    >>> class_order(["2", "1", "0"], ["p_2", "p_1", "p_0"], ["cat", "dog", "cow"])
+    >>> class_order(["p_2", "p_1", "p_0"], ["cat", "dog", "cow"])
     [2, 1, 0]
     """
+    columns = without_prefix(names)
     if classes is None:
-        if not _numbered(columns):
-            return list(range(len(columns)))
-        return sorted(range(len(columns)), key=lambda j: int(columns[j]))
-    for names in (full_names, columns):
-        if set(names) == set(classes):
-            return [list(names).index(name) for name in classes]
-    if _numbered(columns) and len(columns) == len(classes) and not set(columns) & set(classes):
-        return class_order(columns, full_names, None)
+        return order_by_value(columns)
+    for stated in spellings(names):
+        # Numbered columns are the positions of other classes: not the truth values yes and no.
+        places = match(classes, stated) if are_numbers(classes) or not are_numbers(stated) else None
+        if places is not None and len(places) == len(names):
+            return places
+    if are_numbers(columns) and len(columns) == len(classes) and not set(columns) & set(classes):
+        return order_by_value(columns)
     raise BadInputError(
-        f"the columns of p are named {few(full_names)}, but the classes are {few(classes)}. Name "
+        f"the columns of p are named {few(names)}, but the classes are {few(classes)}. Name "
         "the columns by class, or give p.to_numpy() to keep the order of the columns."
     )
 
@@ -172,97 +175,35 @@ def column_names(p: Any) -> tuple[str, ...] | None:
     return without_prefix(texts)
 
 
-def without_prefix(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return column names without their common prefix.
-
-    Numbered columns may have any prefix. From other columns, only a usual prefix for probabilities
-    (such as `p` or `prob`) is removed.
-
-    Examples
-    --------
-    >>> without_prefix(["prob_cat", "prob_dog"]), without_prefix(["class_01", "class_02"])
-    (('cat', 'dog'), ('1', '2'))
-    >>> without_prefix(["cat", "p_dog"])
-    ('cat', 'p_dog')
-    """
-    numbered = [re.fullmatch(r"(.*?)[_. -]?(\d{1,9})", text) for text in texts]
-    if all(numbered) and len({match[1] for match in numbered if match}) == 1:
-        numbers = tuple(str(int(match[2])) for match in numbered if match)
-        if len(set(numbers)) == len(numbers):
-            return numbers
-    for prefix in PROBABILITY_NAMES:
-        suffixes = [suffix(text, prefix) for text in texts]
-        if all(suffixes) and len(set(suffixes)) == len(texts):
-            return tuple(map(str, suffixes))
-    return tuple(texts)
-
-
-def suffix(text: str, prefix: str) -> str | None:
-    """Return the part of a column name that follows the prefix, or None if there is no such part.
-
-    Numbers lose their leading zeros.
-
-    Examples
-    --------
-    >>> suffix("p_cat", "p"), suffix("p01", "p"), suffix("pig", "p")
-    ('cat', '1', None)
-    """
-    form = re.escape(prefix) + r"(?:[_. -]?(\d{1,9})|[_. -](.+))"
-    match = re.fullmatch(form, text, re.IGNORECASE)
-    if not match:
-        return None
-    return str(int(match[1])) if match[1] else match[2].strip()
-
-
 def encode_labels(y: ArrayLike, names: Sequence[str]) -> NDArray[Any]:
     """Return labels as positions in `names`.
 
-    Numeric labels are returned unchanged, unless all names are numbers and y holds only these.
+    Numeric labels are positions themselves, unless the names are or carry these numbers.
 
     Examples
     --------
     >>> encode_labels(["b", "a"], ["a", "b"]), encode_labels([1, 0], ["a", "b"])
     (array([1, 0]), array([1, 0]))
-    >>> encode_labels([3, 1], ["1", "2", "3"])
-    array([2, 0])
+    >>> encode_labels([3, 1], ["1", "2", "3"]), encode_labels([2], ["c_1", "c_2", "c_0"])
+    (array([2, 0]), array([1]))
     """
     labels = np.asarray(y)
-    numeric = labels.dtype.kind in "fiub"
-    truth_values = _are_truth_values(y, names)
-    if labels.dtype.kind == "b" and not truth_values:
-        labels = labels.astype(np.int64)
-    if numeric and not (truth_values or _numbered(names)):
-        return labels
-    distinct, index = np.unique(labels, return_inverse=True) if numeric else _distinct(labels)
-    positions = {name: j for j, name in enumerate(names)}
-    texts = [as_text(label) for label in distinct]
-    absent = [i for i, text in enumerate(texts) if text not in positions]
-    if absent and numeric:
-        return labels
-    if absent:
-        row = int(np.argmax(np.isin(index, absent)))
+    texts, index = _distinct_texts(labels)
+    if are_swapped(texts, names) and labels.dtype.kind != "b":
         raise BadInputError(
-            f"y holds label {texts[index.flat[row]]!r} at row {row}, but the classes are "
-            f"{few(names)}."
+            f"classes names {names[0]} first, but y holds 0 and 1, and 1 means {names[0]}. Give "
+            f"classes={[names[1], names[0]]}, with the columns of p in this order."
         )
-    return np.array([positions[text] for text in texts], dtype=np.int64)[index].reshape(
-        labels.shape
+    places = label_places(texts, names)
+    if places is not None:
+        return np.array(places, dtype=np.int64)[index].reshape(labels.shape)
+    if labels.dtype.kind in "fiub":
+        return labels.astype(np.int64) if labels.dtype.kind == "b" else labels
+    absent = [i for i, text in enumerate(texts) if match([text], names) is None]
+    row = int(np.argmax(np.isin(index, absent)))
+    raise BadInputError(
+        f"y holds label {texts[index[row]]!r} at row {row}, but the classes are {few(names)}."
     )
-
-
-def as_text(value: Any) -> str:
-    """Return a class name or label as text; whole numbers get no decimal point."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
-def few(names: Sequence[Any], most: int = SHOWN) -> str:
-    """Return names as a comma-separated list; long lists show only the first names and the last."""
-    texts = [str(name).replace("\n", "\\n") for name in names]  # a message has one line
-    if len(texts) <= most + 1:
-        return ", ".join(texts)
-    return f"{', '.join(texts[: most - 1])}, ... {texts[-1]} ({len(texts):,} in all)"
 
 
 def _checked_names(classes: Sequence[Any], p: Any) -> tuple[str, ...]:
@@ -282,50 +223,73 @@ def _checked_names(classes: Sequence[Any], p: Any) -> tuple[str, ...]:
     return names
 
 
-def _refuse_two_countings(columns: Sequence[str], y: ArrayLike) -> None:
-    """Raise BadInputError if labels may count either from 0 or from the first column's number.
+def _names_of_columns(p: Any, columns: tuple[str, ...], y: Any) -> tuple[str, ...] | None:
+    """Return the class names of a data frame, in the order of the classes.
 
-    `columns` are numbers that do not start at 0, for example 1..k. The labels are ambiguous if all
-    of them are among these numbers.
+    `columns` are the names of its columns without their prefix. Return None for numbered columns
+    whose classes are 0..k-1.
     """
-    labels = set(map(as_text, np.unique(np.asarray(y)).tolist()))
-    if labels <= set(columns):
-        dots = ", ..." if len(columns) > 3 else ""
+    labels, _ = _distinct_texts(np.asarray(y))
+    classes = classes_of_columns(_texts(p.columns), labels)
+    if classes is not None:
+        names = tuple(classes[j] for j in order_by_value(classes))
+        is_counted = names == tuple(map(str, range(len(names))))
+        return None if is_counted and not _has_text(y) else names
+    if are_numbers(columns):
+        if counts_twice(labels, columns):
+            ordered = [columns[j] for j in order_by_value(columns)]
+            raise BadInputError(
+                f"the columns of p are numbered {few(columns)}, and y holds the labels "
+                f"{few(sorted(labels))}. If label {ordered[0]} means column {ordered[0]}, give "
+                f"classes={_as_code(ordered)}. If labels count from 0, give these classes and "
+                f"y + {ordered[0]}."
+            )
+        return None
+    if not _has_text(y):
         raise BadInputError(
-            f"the columns of p are numbered {few(columns)}, and y holds the labels "
-            f"{few(sorted(labels))}. If label {columns[0]} means column {columns[0]}, give "
-            f"classes=[{', '.join(columns[:3])}{dots}]. If labels count from 0, give p.to_numpy()."
+            f"p has columns named {few(columns)}, but y holds numbers. Give classes= with the "
+            "class names in the order of these numbers, or p.to_numpy() to keep the order of the "
+            "columns."
         )
+    return columns
+
+
+def _as_code(numbers: Sequence[str]) -> str:
+    """Return numbers in ascending order as a list or range of Python."""
+    first, last = int(numbers[0]), int(numbers[-1])
+    if len(numbers) > SHOWN and last - first + 1 == len(numbers):
+        return f"range({first}, {last + 1})"
+    return f"[{', '.join(numbers)}]"
 
 
 def _refuse_first_of_two(p: Any, classes: Sequence[str] | None) -> None:
     """Raise BadInputError if a series holds the probabilities of the first of two classes.
 
     A one-dimensional p must hold the probabilities of the second class. The name of the series
-    tells which class it belongs to.
+    tells which class it belongs to: the first of `classes`, or without them 0 or False. A bare 0
+    may be the default name of a column, and is accepted.
     """
     name = getattr(p, "name", None)
-    if name is None or classes is None or len(classes) != 2 or np.ndim(p) != 1:
+    if name is None or np.ndim(p) != 1:
         return
-    text = as_text(name)
-    if classes[0] in (text, *(suffix(text, prefix) for prefix in PROBABILITY_NAMES)):
+    stated = class_of_column(as_text(name))
+    if classes is None:
+        is_first = any(match([text], ["0", "1"]) == [0] for text in stated if text != as_text(name))
+        first, second = "0", "1"
+    elif len(classes) != 2:
+        return
+    else:
+        first, second = classes
+        is_first = first in stated
+    if is_first:
         raise BadInputError(
-            f"p is named {text!r}, but a single column must hold the probabilities of the second "
-            f"class, {classes[1]!r}. Give 1 - p, or swap the classes."
+            f"p is named {as_text(name)!r}, but a single column must hold the probabilities of the "
+            f"second class, {second!r}. Give 1 - p, or swap the classes."
         )
 
 
 def _texts(columns: Any) -> list[str]:
     return [as_text(name) for name in columns]
-
-
-def _numbered(names: Sequence[str]) -> bool:
-    return all(re.fullmatch(r"\d{1,9}", name) for name in names)
-
-
-def _are_truth_values(y: Any, names: Sequence[str]) -> bool:
-    """Return True if the labels y are booleans and the classes are named False and True."""
-    return np.asarray(y).dtype.kind == "b" and set(names) == {"False", "True"}
 
 
 def _has_text(y: Any) -> bool:
@@ -339,9 +303,23 @@ def _has_text(y: Any) -> bool:
     return labels.dtype.kind in "US"
 
 
+def _distinct_texts(labels: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Return the different labels as texts, and the index of each row's label.
+
+    Labels that are the same text, such as " yes" and "yes", have one index.
+    """
+    rows = labels.ravel()
+    distinct, index = (
+        np.unique(rows, return_inverse=True) if rows.dtype.kind in "fiub" else _distinct(rows)
+    )
+    texts = [as_text(label) for label in distinct]
+    merged = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    places = np.array([merged[text] for text in texts], dtype=np.int64)
+    return tuple(merged), places[index] if len(places) else index
+
+
 def _distinct(labels: NDArray[Any]) -> tuple[list[Any], NDArray[np.int64]]:
     """Return the distinct labels of an array of objects, and the index of each row's label."""
     codes: dict[Any, int] = {}
-    rows = labels.ravel().tolist()
-    index = np.array([codes.setdefault(row, len(codes)) for row in rows], dtype=np.int64)
-    return list(codes), index
+    index = [codes.setdefault(row, len(codes)) for row in labels.tolist()]
+    return list(codes), np.array(index, dtype=np.int64)

@@ -63,7 +63,8 @@ errors, and their truths are unknown. With sigma the logistic function:
     intercept                  c of the best fit P(Y = 1) = sigma(c + logit f); 0 if f = C
 
 `bregman_<name>`, `refinement_bregman_<name>` and `sharpness_bregman_<name>` belong to a user's
-Bregman divergence (harness.math.divergences). Their truths are unknown.
+Bregman divergence (harness.math.divergences), `distance_<name>` to a user's distance
+(harness.math.losses.Distance). Their truths are unknown.
 
 Some estimands depend on a kernel k that the estimator chooses (harness.estimators.kernel_errors).
 They exist for any notion, unless the table says otherwise. (f', Y') is an independent copy of (f,
@@ -129,7 +130,7 @@ OF_DEFINITIONS = (
 OF_LINES = ("slope", "intercept")  # coefficients of the logistic recalibration
 OF_OUTCOMES = ("uncertainty_l2_squared", "uncertainty_kl")  # properties of the label Y alone
 TESTS = ("p_value",)  # p-values of tests of calibration: small if the labels contradict calibration
-USER_DEFINED = re.compile(r"((refinement|sharpness)_)?bregman_\w+")
+USER_DEFINED = re.compile(r"((refinement|sharpness)_)?bregman_\w+|distance_\w+")
 SCALAR = (
     "l1", "l2_squared", "rms", "kl", "linf", "l1_over", "l1_under",
     "l2_squared_over", "l2_squared_under", *SCORES,
@@ -164,7 +165,8 @@ def check_name(name: str, notion: str | None = None) -> str:
         scope = f" for the {notion} notion" if notion else ""
         raise BadInputError(
             f"estimand is {name!r}; allowed{scope} are {', '.join(allowed)}, l<p> for a number "
-            "p >= 1, and bregman_<name> of a Bregman divergence that you defined."
+            "p >= 1, bregman_<name> of a Bregman divergence and distance_<name> of a distance that "
+            "you defined."
         )
     return name
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from harness.math.bin_sums import mass_edges, width_edges
@@ -33,21 +35,64 @@ def loess(p: np.ndarray, y: np.ndarray, span: float) -> np.ndarray:
     >>> loess(x, x**2, 0.75).round(9).tolist()
     [0.0, 0.04, 0.16, 0.36, 0.64, 1.0]
     """
-    values, index = np.unique(p, return_inverse=True)
-    if len(values) > MAX_VALUES:
-        ends = np.nextafter(values[0], 1.0), values[-1]  # the first and last value stay alone
-        edges = np.concatenate([width_edges(GROUPS), mass_edges(p, GROUPS), ends])
-        group = np.searchsorted(np.unique(edges), p, side="right")
-        _, index = np.unique(group, return_inverse=True)
-        values = np.bincount(index, p) / np.bincount(index)
-    sizes = np.bincount(index)
-    means = np.bincount(index, y) / sizes
-    nearest = max(1, int(np.floor(len(p) * span + 1e-5)))  # the 1e-5 is Cleveland's
-    blocks = [
-        _curve(values[rows], values, sizes, means, nearest)
-        for rows in row_blocks(len(values), BLOCK)
-    ]
-    return np.interp(p, values, np.concatenate(blocks))
+    smoother = Loess.of(p, span)
+    return np.interp(p, smoother.values, smoother.fit(y))
+
+
+@dataclass(frozen=True)
+class Loess:
+    """Loess as a linear smoother: the curve at `values` (m,) is S times the mean outcomes there.
+
+    Parameters
+    ----------
+    values, sizes : ndarray (m,)
+        The distinct predictions in ascending order, or the means of groups of them, and the
+        numbers of samples there.
+    index : ndarray (n,)
+        The position of each sample in `values`.
+    nearest : int
+        Number of samples within the bandwidth.
+    """
+
+    values: np.ndarray
+    sizes: np.ndarray
+    index: np.ndarray
+    nearest: int
+
+    @classmethod
+    def of(cls, p: np.ndarray, span: float) -> Loess:
+        """Return the smoother of predictions p (n,), whose bandwidth holds the share `span`."""
+        values, index = np.unique(p, return_inverse=True)
+        if len(values) > MAX_VALUES:
+            ends = np.nextafter(values[0], 1.0), values[-1]  # the first and last value stay alone
+            edges = np.concatenate([width_edges(GROUPS), mass_edges(p, GROUPS), ends])
+            group = np.searchsorted(np.unique(edges), p, side="right")
+            _, index = np.unique(group, return_inverse=True)
+            values = np.bincount(index, p) / np.bincount(index)
+        nearest = max(1, int(np.floor(len(p) * span + 1e-5)))  # the 1e-5 is Cleveland's
+        return cls(values, np.bincount(index), index, nearest)
+
+    def fit(self, y: np.ndarray) -> np.ndarray:
+        """Return the curve (m,) at `values`, for outcomes y (n,)."""
+        return self._smooth((np.bincount(self.index, y) / self.sizes)[:, None])[:, 0]
+
+    def matrix(self) -> np.ndarray:
+        """Return S (m, m).
+
+        >>> smoother = Loess.of(np.arange(6) / 5, 0.75)
+        >>> y = np.array([0, 1, 0, 1, 1, 1])
+        >>> np.allclose(smoother.matrix() @ y, smoother.fit(y))
+        True
+        """
+        return self._smooth(np.eye(len(self.values)))
+
+    def _smooth(self, means: np.ndarray) -> np.ndarray:
+        """Return the curves (m, r) for mean outcomes (m, r)."""
+        blocks = [
+            _curve(self.values[rows], self.values, self.sizes, means, self.nearest)
+            for rows in row_blocks(len(self.values), BLOCK)
+        ]
+        return np.concatenate(blocks)
 
 
 def _curve(
@@ -55,7 +100,8 @@ def _curve(
 ) -> np.ndarray:
     """Return the local quadratic fits at the places x, which are some of `values`.
 
-    `values`, increasing, have the numbers of samples `sizes` and the mean outcomes `means`.
+    `values` (m,), increasing, have the numbers of samples `sizes` and the mean outcomes `means`
+    (m, r), a column for each fit.
     `nearest` is the number of samples within the bandwidth.
     """
     # The nearest samples of x are a run of values. h is the smallest reach of a run of that size.
@@ -76,5 +122,5 @@ def _curve(
         weights = weights * u
     normal = np.array([[moments[i + j] for j in range(3)] for i in range(3)]).transpose(2, 0, 1)
     inverse = np.linalg.pinv(normal, rcond=RANK, hermitian=True)
-    fits = np.einsum("ij,ji->i", inverse[:, 0], np.array(products))
-    return np.where(h > 0.0, fits, means[np.searchsorted(values, x)])
+    fits = np.einsum("ij,jir->ir", inverse[:, 0], np.array(products))
+    return np.where(h[:, None] > 0.0, fits, means[np.searchsorted(values, x)])

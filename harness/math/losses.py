@@ -25,12 +25,14 @@ Every loss has these members:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from harness.errors import BadInputError
+from harness.math.divergences import Bregman
 from harness.math.estimands import norm_name, p_norm
 
 
@@ -148,6 +150,68 @@ class LogLoss:
 def _outcome_probability(p: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the probability that p predicts for the outcome y, shape (n,)."""
     return np.where(y > 0.5, p, 1.0 - p) if p.ndim == 1 else (p * y).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Loss of the error E d(f, C) of a distance of your own (berta2026, Prop. 2).
+
+    f is the prediction, q the recalibrated prediction, y the outcome and C = E[y given f].
+
+        contribution = d(f, q) + <grad d(f, q), y - q>,   0 where q = f
+
+    The gradient is with respect to q. d(f, .) must be convex, and 0 only at q = f. The mean
+    contribution then estimates E d(f, C) from below. The condition is not checked.
+
+    Parameters
+    ----------
+    name : str
+        Name of the estimand, distance_<name>.
+    value : callable
+        The function (f, q) -> d(f, q), from arrays (n, k) or (n,) to (n,).
+    gradient : callable
+        The function (f, q) -> gradient of d(f, q) with respect to q, shaped like q. It is not used
+        where q = f.
+
+    Examples
+    --------
+    >>> import harness
+    >>> from harness.estimators import Variational
+    >>> quartic = Distance(
+    ...     "distance_quartic", lambda f, q: (q - f) ** 4, lambda f, q: 4.0 * (q - f) ** 3
+    ... )
+    >>> p, y = harness.load_problem("beta_overconfident").sample(2000, np.random.default_rng(0))
+    >>> e = Variational(losses=(quartic,))(p, y, np.random.default_rng(1))["distance_quartic"]
+    >>> round(e.value, 4)
+    0.0015
+    """
+
+    name: str
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    gradient: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.name, str) and re.fullmatch(r"distance_\w+", self.name)):
+            raise BadInputError(f"name is {self.name!r}; name the estimand distance_<name>.")
+
+    @classmethod
+    def of_bregman(cls, name: str, generator: Bregman) -> Distance:
+        """Return the distance d(f, q) = D_F(q, f) of a Bregman divergence, for vectors."""
+        return cls(
+            name,
+            lambda f, q: generator.divergence(q, f),
+            lambda f, q: generator.gradient(q) - generator.gradient(f),
+        )
+
+    def contribution(
+        self, f: np.ndarray, q: np.ndarray, y: np.ndarray, pivot: float = 0.5
+    ) -> np.ndarray:
+        moved = q != f if f.ndim == 1 else (q != f).any(axis=1)
+        x = np.zeros(len(f))
+        f, q, y = f[moved], q[moved], y[moved]
+        slope = self.gradient(f, q) * (y - q)
+        x[moved] = self.value(f, q) + (slope if f.ndim == 1 else slope.sum(axis=1))
+        return x
 
 
 @dataclass(frozen=True)

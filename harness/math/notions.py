@@ -23,26 +23,38 @@ from numpy.typing import ArrayLike, NDArray
 
 from harness.common.wording import format_count
 from harness.errors import BadInputError
+from harness.math.arrays import as_known_type, refuse_masked
+from harness.math.class_names import IGNORED, IGNORED_MEANING
 from harness.math.columns import match_columns
 
 NOTIONS = ("binary", "top_label", "classwise", "canonical")
 SCALAR_NOTIONS = NOTIONS[:3]  # default of an estimator that declares no notions
-ROW_SUM_TOLERANCE = 1e-4  # a float32 softmax over 1,000 classes misses 1 by about 1e-5
+# Largest error by rounding of a probability below 0 or above 1, and of the sum of a row. A float32
+# softmax over 1,000 classes misses 1 by about 1e-5.
+TOLERANCE = 1e-4
 
 
 def checked(
-    p: ArrayLike, y: ArrayLike, classes: Sequence[Any] | None = None
+    p: ArrayLike,
+    y: ArrayLike,
+    classes: Sequence[Any] | None = None,
+    tolerance: float | None = None,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Validate predictions and labels; return them as float64 and int64 arrays.
 
-    * `p`: (n,) or (n, k) with k >= 2, in [0, 1], with rows that sum to 1 within 1e-4.
+    * `p`: (n,) or (n, k) with k >= 2, in [0, 1], with rows that sum to 1.
     * `y`: (n,), integers 0..k-1 (0 and 1 for one-dimensional p), or names of classes.
     * `classes`: names of the k classes. Columns of a data frame are matched with them by name
       (harness.math.columns).
+    * `tolerance`: largest error of the sum of a row. Default: `row_tolerance(p)`.
 
-    Arrays are copied only if their type changes. Nothing is clipped or renormalised. BadInputError
-    names the argument, the offending value and the allowed values.
+    Values that miss [0, 1] by at most 1e-4 are rounding errors and become 0 or 1. Rows may miss 1
+    by 1e-4, and are not divided by their sums. Rows of numbers of 16 bits may miss 1 by more
+    (`row_tolerance`), and then are. Masked values are refused. Arrays are copied only if their type
+    or a value changes. BadInputError names the argument, the offending value and the allowed
+    values.
     """
+    tolerance = row_tolerance(p) if tolerance is None else tolerance
     p, y, _ = match_columns(p, y, classes)
     p = numeric("p", p)
     y = numeric("y", y)
@@ -54,25 +66,58 @@ def checked(
             "single column as shape (n,)."
         )
     if y.ndim != 1:
-        raise BadInputError(f"y has shape {y.shape}; it must be (n,), one label per row of p.")
+        several = ""
+        if y.shape == p.shape:
+            several = (
+                " Rows with several labels are judged by harness.judge(p, y), and one label by "
+                "p[:, j] and y[:, j] with the binary notion; one-hot rows are y.argmax(axis=1)."
+            )
+        raise BadInputError(
+            f"y has shape {y.shape}; it must be (n,), one label per row of p.{several}"
+        )
     if len(p) == 0:
         raise BadInputError("p is empty; at least one sample is needed.")
     if len(p) != len(y):
         raise BadInputError(
             f"p has {len(p)} rows but y has {len(y)} labels; the numbers must be equal."
         )
-    p = p.astype(np.float64, copy=False)
-    if not (p.min() >= 0.0 and p.max() <= 1.0):  # also false for NaN
-        _refuse_values(p)
-    if p.ndim == 2:
-        sums = p.sum(axis=1)
+    q = within_unit(p.astype(np.float64, copy=False))
+    if q.ndim == 2:
+        sums = q.sum(axis=1)
         worst = int(np.argmax(np.abs(sums - 1.0)))
-        if abs(sums[worst] - 1.0) > ROW_SUM_TOLERANCE:
+        off = abs(sums[worst] - 1.0)
+        if off > tolerance:
             raise BadInputError(
-                f"p: row {worst} sums to {sums[worst]:.6g}, the worst of {len(p)} rows; "
-                f"every row must sum to 1 within {ROW_SUM_TOLERANCE:g}."
+                f"p: row {worst} sums to {sums[worst]:.6g}, the worst of {len(q)} rows; "
+                f"every row must sum to 1 within {tolerance:g}."
             )
-    return p, _labels(y, 2 if p.ndim == 1 else p.shape[1])
+        if off > TOLERANCE:
+            q = q / sums[:, None]
+    return q, _labels(y, 2 if q.ndim == 1 else q.shape[1])
+
+
+def row_tolerance(p: Any) -> float:
+    """Return the largest error by rounding of the sum of a row of probabilities.
+
+    It is 1e-4, and for types of 16 bits the distance from 1 to the next larger number.
+    """
+    dtype = str(getattr(p, "dtype", ""))
+    if dtype.endswith("bfloat16"):
+        return 2.0**-7
+    return 2.0**-10 if dtype.endswith("float16") else TOLERANCE
+
+
+def within_unit(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return p with values that miss [0, 1] by at most 1e-4 as 0 or 1.
+
+    BadInputError for NaN and for other values outside [0, 1].
+    """
+    low, high = p.min(), p.max()
+    if low >= 0.0 and high <= 1.0:
+        return p
+    if not (low >= -TOLERANCE and high <= 1.0 + TOLERANCE):  # also true for NaN
+        _refuse_values(p)
+    return p.clip(0.0, 1.0)
 
 
 def checked_scalars(p: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -132,7 +177,7 @@ def reduce(
     Parameters
     ----------
     p : array_like, (n,) or (n, k)
-        Probabilities in [0, 1]; rows sum to 1 within 1e-4. One-dimensional p means P(Y = 1), and
+        Probabilities in [0, 1]; rows sum to 1 (`checked`). One-dimensional p means P(Y = 1), and
         under `top_label` the confidence. Columns of a data frame that are named by class are
         matched with the classes by name.
     y : array_like, (n,)
@@ -157,7 +202,13 @@ def reduce(
     ------
     BadInputError
         If an argument is invalid. The message names the argument, the offending value and the
-        allowed values. Nothing is clipped or renormalised.
+        allowed values.
+
+    Notes
+    -----
+    If several classes share the largest probability of a row, the first of them is the predicted
+    class. Top-label numbers of such rows depend on the order of the columns. `harness.judge` says
+    how many there are.
 
     Examples
     --------
@@ -193,12 +244,14 @@ def one_hot(y: NDArray[Any], classes: int) -> NDArray[Any]:
 
 
 def numeric(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return `values` as an array of numbers; BadInputError for text, objects and ragged rows.
+    """Return `values` as an array of numbers.
 
-    `name` is the name of the argument in the message.
+    BadInputError for text, objects, ragged rows and masked values; `name` is the name of the
+    argument in the message.
     """
+    refuse_masked(name, values)
     try:
-        values = np.asarray(values)
+        values = as_known_type(np.asarray(values))
     except ValueError:
         raise BadInputError(f"{name} is ragged; an array of numbers is needed.") from None
     if values.dtype.kind not in "fiub":
@@ -226,10 +279,10 @@ def number(x: Any) -> float:
 
 def _refuse_values(p: NDArray[Any]) -> None:
     """Raise BadInputError that names the first value of p outside [0, 1]."""
-    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
+    wrong = np.argwhere(~((p >= -TOLERANCE) & (p <= 1.0 + TOLERANCE)))
     where = tuple(int(i) for i in wrong[0])
     place = f"row {where[0]}" + (f", column {where[1]}" if p.ndim == 2 else "")
-    value = "NaN" if np.isnan(p[where]) else f"{p[where]:.6g}"
+    value = "NaN" if np.isnan(p[where]) else f"{p[where]:.10g}"
     count = format_count(len(wrong), "such value")
     raise BadInputError(f"p holds {value} at {place} ({count}); probabilities must lie in [0, 1].")
 
@@ -244,6 +297,11 @@ def _labels(y: NDArray[Any], classes: int) -> NDArray[Any]:
                 f"y holds {y[i]:.6g} at row {i}; labels must be integers 0..{classes - 1}."
             )
     if y.min() < 0 or y.max() >= classes:
+        if count := int((y == int(IGNORED)).sum()):
+            raise BadInputError(
+                f"y holds label {IGNORED} in {format_count(count, 'row')}; {IGNORED_MEANING}. "
+                f"Leave them out: keep = np.asarray(y) != {IGNORED}, then p[keep] and y[keep]."
+            )
         i = int(np.argmax((y < 0) | (y >= classes)))
         raise BadInputError(
             f"y holds label {y[i]:g} at row {i}; labels must be integers 0..{classes - 1}."

@@ -1,8 +1,7 @@
 """Style sheet and scripts that the pages of the site share.
 
-The libraries come with the packages altair (vl-convert-python) and itables. A page that is opened
-from file:// cannot load ES modules. Therefore each library is converted to one classic script:
-Vega, Vega-Lite and Vega-Embed become window.vegaEmbed, DataTables with its extensions becomes
+DataTables with its extensions comes with the package itables. A page that is opened from file://
+cannot load ES modules. Therefore the library is converted to one classic script, which defines
 window.DataTable.
 """
 
@@ -18,7 +17,6 @@ from harness.errors import BadInputError
 from harness.pages.sources import Sources
 from harness.pages.templating import environment
 
-SHARED = "window.vegaEmbed = vegaEmbed; window.vegaLite = vegaLite; window.vega = vega;"
 EXPORTS = re.compile(r"export\s*\{([^{}]*)\}\s*;?")
 
 
@@ -31,16 +29,14 @@ def pages(sources: Sources | None = None) -> Iterator[tuple[str, str]]:
         If the extra `site` is not installed.
     """
     bundle = Path(_library("itables", "itables").__file__).parent / "html" / "dt_bundle.js"
-    vega = _library("vl_convert", "vl-convert-python").javascript_bundle(SHARED)
     yield from own_files()
     yield "assets/tables.js", classic_script(bundle.read_text(encoding="utf-8"), "DataTable")
     yield "assets/tables.css", bundle.with_suffix(".css").read_text(encoding="utf-8")
-    yield "assets/charts.js", f"(()=>{{\n{_escape_script(vega)}\n}})();\n"
 
 
 def own_files(sources: Sources | None = None) -> Iterator[tuple[str, str]]:
     """Yield (path, content) of the style sheet and the scripts of this project."""
-    files = {"site.css": "style.css.j2", "site.js": "site.js", "leaderboard.js": "leaderboard.js"}
+    files = {"site.css": "style.css.j2", "site.js": "site.js"}
     for name, template in files.items():
         yield f"assets/{name}", environment().get_template(template).render()
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from harness.common.paths import PACKAGE
-from harness.evaluation.rates import mean_interval
+from harness.math.rates import mean_interval
 
 ARENA = "the arena's settings"
 BENCHMARK = "one draw each (benchmarks/estimator_costs.py)"

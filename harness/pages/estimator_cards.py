@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.common.names import ESTIMANDS, estimand_name, notion_name
+from harness.common.names import ESTIMANDS, NOTIONS, estimand_name, notion_name
 from harness.common.wording import (
     format_count,
     format_interval,
@@ -24,8 +24,10 @@ from harness.configure.options import option
 from harness.estimators.base import EstimatorSpec
 from harness.evaluation import arena
 from harness.evaluation.arena.rules import BOUND_KINDS
-from harness.pages import arena_data, arena_tables, docstrings
-from harness.pages.arena_data import filtered_by
+from harness.pages import docstrings
+from harness.pages.arena import data as arena_data
+from harness.pages.arena.leaderboard import worst_regret
+from harness.pages.arena.overview import arena_page
 from harness.pages.costs import Cost, costs, reason
 from harness.pages.estimator_bias import bias_tables, is_main, over_share, setting_name, strips
 from harness.pages.failures import SIZE, Failure, alt, failures, picture, words
@@ -50,9 +52,9 @@ class Card:
         Declared properties of the estimator.
     used : list of str
         Ids of the experiments that use it.
-    rows, boards : DataFrame or None
-        Its settings in the arena, and its rows of all leaderboards. None if it is not in the
-        arena.
+    rows, overall : DataFrame or None
+        Its settings in the arena, and its rows of the leaderboards without a filter. None if it is
+        not in the arena.
     failures : list
         Settings in which it fails.
     costs : list
@@ -66,14 +68,9 @@ class Card:
     spec: EstimatorSpec
     used: list[str]
     rows: pd.DataFrame | None
-    boards: pd.DataFrame | None
+    overall: pd.DataFrame | None
     failures: list[Failure]
     costs: list[Cost]
-
-    @property
-    def overall(self) -> pd.DataFrame | None:
-        """The estimator's rows of the leaderboards without a filter."""
-        return None if self.boards is None else filtered_by(self.boards)
 
     @property
     def best(self) -> dict[str, Any] | None:
@@ -130,7 +127,7 @@ def cards(estimators: tuple[str, ...]) -> list[Card]:
     """Collect the content of the pages of these estimators, with their results in the arena."""
     results = arena_data.read()
     rows = dict(list(results.settings.groupby("estimator"))) if results else {}
-    boards = dict(list(results.boards.groupby("estimator"))) if results else {}
+    boards = dict(list(results.board.groupby("estimator"))) if results else {}
     used = users("estimator")
     every = []
     for name in estimators:
@@ -171,7 +168,7 @@ def _page(card: Card, sources: Sources, path: str) -> str:
         no_cost=reason(card.name), no_failure=why_no_failure(card), limits=limits(card),
         failures=[(f, words(f), alt(f)) for f in card.failures], fact=fact(card),
         api=reference_link(sources, "estimators", card.name),
-        size=[int(inches * 96) for inches in SIZE],
+        arena=arena_page(sources), size=[int(inches * 96) for inches in SIZE],
     )  # fmt: skip
 
 
@@ -233,11 +230,11 @@ def fact(card: Card) -> str:
 
 def rank_rows(card: Card) -> list[dict[str, Any]]:
     """Return the estimator's rows of the leaderboards without a filter, formatted for the page."""
-    order = list(ESTIMANDS)
+    order, notions = list(ESTIMANDS), list(NOTIONS)
     rows = card.overall.to_dict("records") if card.overall is not None else []
     rows.sort(
         key=lambda row: (
-            arena_data.NOTIONS.index(row["notion"]),
+            notions.index(row["notion"]),
             order.index(row["estimand"]) if row["estimand"] in order else len(order),
         )
     )
@@ -246,7 +243,7 @@ def rank_rows(card: Card) -> list[dict[str, Any]]:
             **row, "name": setting_name(row["notion"], row["estimand"]),
             "place": format_rank(row["rank"], row["rank_low"], row["rank_high"]),
             "interval": format_interval(row["regret"], row["low"], row["high"]),
-            "worst_interval": arena_tables.worst_regret(row),
+            "worst_interval": worst_regret(row),
             "lost": int(row["undefined"] + row["failed"] + row["skipped"]),
         }
         for row in rows

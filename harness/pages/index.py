@@ -1,4 +1,8 @@
-"""The page results/index.html: the papers with their claims, figures and tables, and outcomes."""
+"""Pages of all results: the papers with their claims, figures and tables, and outcomes.
+
+index.html is for readers of a folder of results. README.md and <paper>/README.md have the same
+content in Markdown, for the host of a Git repository. They link only to files in the repository.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +16,57 @@ import pandas as pd
 from harness.common.wording import format_number
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
-from harness.evaluation import outcomes, papers, reproduction, verdicts
+from harness.evaluation import outcomes, papers, propositions, reproduction, verdicts
 from harness.evaluation.claim_tables import describe_result
 from harness.pages.templating import environment
 
 MOST_FINDINGS = 3
+# {kind of reproduction: its words after a number of figures and tables}
+KINDS = {
+    "the paper's setting": "in the paper's setting", "part of its data": "on part of its data",
+    "from the authors' runs": "from the authors' runs",
+    "a twin": "on other data or networks",
+    "networks trained again": "on networks trained again", "data absent": "without their data",
+}  # fmt: skip
 OWN_RUNS = "own_runs.html"
+COMMITTED = (".png", ".csv")  # endings of the result files that the repository holds
+ARENA = ("README.md", "index.png")  # files of the arena that README.md shows
 # Words that the templates explain, with their meanings.
 MEANINGS: dict[str, Any] = {
     "outcomes": outcomes.OUTCOMES, "verdicts": verdicts.VERDICTS,
-    "sources": reproduction.SOURCES, "how": papers.HOW,
+    "sources": reproduction.SOURCES, "how": papers.HOW, "decisions": propositions.VERDICTS,
 }  # fmt: skip
 
 
 def save(folder: Path) -> Path:
-    """Write <folder>/index.html from the results in the folder and from every paper.yaml.
+    """Write index.html, README.md and <paper>/README.md into a folder of results.
 
-    The same results give the same bytes.
+    Their content comes from the results in the folder and from every paper.yaml. The same results
+    give the same bytes. Return the path of index.html.
     """
-    known = papers.every()
     path = folder / "index.html"
     own_runs = OWN_RUNS if (folder / OWN_RUNS).is_file() else None
-    content = summary([section(paper, folder) for paper in known], known)
-    with whole_file(path) as temporary:
-        text = environment().get_template("index.html.j2").render(own=own_runs, **content)
-        temporary.write_text(text, encoding="utf-8")
+    content = summary([section(paper, folder) for paper in papers.every()])
+    _write("index.html.j2", path, own=own_runs, **content)
+    for part in content["sections"]:
+        place = folder / part["paper"].id
+        if part["is_shown"]:
+            _write("paper.md.j2", place / "README.md", one=part, **MEANINGS)
+    arena = [name for name in ARENA if (folder / "arena" / name).is_file()]
+    _write("index.md.j2", folder / "README.md", arena=arena, **content)
     return path
 
 
-def summary(sections: list[dict[str, Any]], known: Iterable[papers.Paper]) -> dict[str, Any]:
+def _write(template: str, path: Path, **values: Any) -> None:
+    with whole_file(path) as temporary:
+        text = environment().get_template(template).render(**values)
+        temporary.write_text(text, encoding="utf-8")
+
+
+def summary(sections: list[dict[str, Any]]) -> dict[str, Any]:
     """Return values that several templates need: sections, totals, findings and meanings of words.
 
-    `sections` are results of `section`, `known` are the papers.
+    `sections` are results of `section`. Findings are those of papers whose results are complete.
     """
     total = {
         name: _in_order(sum((Counter(s["counts"][name]) for s in sections), Counter()), words)
@@ -51,17 +74,20 @@ def summary(sections: list[dict[str, Any]], known: Iterable[papers.Paper]) -> di
             ("printed", outcomes.OUTCOMES),
             ("others", verdicts.VERDICTS),
             ("claims", verdicts.VERDICTS),
+            ("propositions", propositions.VERDICTS),
         )
     }
     hows = Counter(entry["item"].how for section in sections for entry in section["items"])
     return {
-        "sections": sections, "total": total, "ways": _in_order(hows, papers.HOW),
-        "findings": strongest(known), "counted": outcomes.sentence(total["printed"]), **MEANINGS,
+        "sections": sections, "total": total,
+        "kinds": ", ".join(f"{hows[how]} {KINDS[how]}" for how in papers.HOW if hows[how]),
+        "findings": strongest(s["paper"] for s in sections if s["is_complete"]),
+        "counted": outcomes.sentence(total["printed"]), **MEANINGS,
     }  # fmt: skip
 
 
 def strongest(known: Iterable[papers.Paper]) -> list[tuple[str, str]]:
-    """Return the strongest findings of all papers, at most three, as (paper id, sentence).
+    """Return the strongest findings of some papers, at most three, as (paper id, sentence).
 
     Findings with a rank come first, then the first finding of every paper without a ranked one.
     """
@@ -85,21 +111,43 @@ def section(paper: papers.Paper, folder: Path) -> dict[str, Any]:
             Its figures and tables.
         claims, claims_page
             Its claims with their verdicts, and the link to the page of the claims.
+        propositions
+            Texts of its propositions (`propositions.shown`).
+        files
+            Names of the pictures and tables of the claims and propositions, and of the table of
+            reported numbers.
+        is_shown
+            True if the folder has a picture or table of the paper.
         counts
-            `printed` is {outcome: number}. `others` and `claims` are {verdict: number}.
+            `printed` is {outcome: number}. `others`, `claims` and `propositions` are
+            {verdict: number}.
+        is_complete
+            True if the folder has a page or picture of every figure and table. Only then do the
+            findings of the reproduction follow from the results in the folder.
     """
     rows = outcomes.read_rows(folder, paper.id)
     claims = _claims(paper, rows)
     page = papers.page(paper, paper.items["claims"], folder) if "claims" in paper.items else None
+    items = [_item(paper, i, rows, folder) for i in paper.items.values() if i.id != "claims"]
+    stems = paper.items["claims"].stems(paper.id) if "claims" in paper.items else []
+    files = _committed(folder / paper.id, [*stems, "reproduction"])
+    # The page has the same content as the picture, which a command draws.
+    files += _committed(folder / paper.id, [propositions.STEM], (".csv",))
+    stated = propositions.read(folder, paper.id)
     return {
         "paper": paper,
-        "items": [_item(paper, i, rows, folder) for i in paper.items.values() if i.id != "claims"],
+        "items": items,
+        "is_complete": all(item["page"] or item["picture"] for item in items),
         "claims": claims,
         "claims_page": _link(page, folder),
+        "propositions": propositions.shown(stated),
+        "files": files,
+        "is_shown": bool(files) or any(item["files"] for item in items),
         "counts": {
             "printed": _in_order(outcomes.count_outcomes(rows, paper.id), outcomes.OUTCOMES),
             "others": outcomes.count_others(rows),
             "claims": _in_order(Counter(claim["verdict"] for claim in claims)),
+            "propositions": propositions.count(stated),
         },
     }
 
@@ -121,21 +169,31 @@ def _item(
         else outcomes.count_by_source(outcomes.drop_repeats(rows, item.experiments))
     )
     counts.pop(reproduction.CLAIM, None)
-    page = papers.page(paper, item, folder)
-    stems = [folder / paper.id / stem for stem in item.stems(paper.id)]
-    pictures = [path.with_suffix(".png") for path in ([page] if page else []) + stems]
-    pages = [path.with_name(f"{path.name}.html") for path in stems]
+    place, stems = folder / paper.id, item.stems(paper.id)
+    # The card shows the first experiment that has a picture or a page.
+    links = {
+        stem: {end: _link(place / f"{stem}.{end}", folder) for end in ("html", "png")}
+        for stem in stems
+    }
+    shown: dict[str, str | None] = next((x for x in links.values() if any(x.values())), {})
     return {
         "item": item,
         "counts": counts,
-        "page": _link(page, folder),
-        "picture": next((path for path in (_link(p, folder) for p in pictures) if path), None),
+        "page": shown.get("html"),
+        "picture": shown.get("png"),
         "further": [
-            (name, _link(path, folder))
-            for name, path in zip(item.experiments, pages)
-            if path != page and path.is_file()
+            (name, links[stem]["html"])
+            for name, stem in zip(item.experiments, stems)
+            if links[stem]["html"] and links[stem] is not shown
         ],
+        "files": _committed(place, stems),
     }
+
+
+def _committed(folder: Path, stems: Iterable[str], ends: tuple[str, ...] = COMMITTED) -> list[str]:
+    """Return the names of result files with these stems and ends that the repository holds."""
+    names = [f"{stem}{end}" for stem in stems for end in ends]
+    return [name for name in names if (folder / name).is_file()]
 
 
 def _claims(paper: papers.Paper, rows: pd.DataFrame | None) -> list[dict[str, str]]:

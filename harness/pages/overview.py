@@ -8,20 +8,23 @@ from typing import Any
 import pandas as pd
 
 from harness.configure import catalogue
-from harness.pages import arena_answers, index
+from harness.pages import index
+from harness.pages.arena import answers as arena_answers
+from harness.pages.arena import overview as arena_overview
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 
-# (question, link, description of the linked page); `Sources.results` is put in place of {results}
+# (question, link, description of the linked page); {arena} is the arena's page
 QUESTIONS = (
     ("Is my model calibrated?", "#judge", "one command on a file of predictions"),
-    ("Which estimator should I use at my n?", "arena/index.html",
-     "the arena's answer by notion and n, and leaderboards with filters"),
+    ("Which estimator should I use at my n?", "{arena}", "the arena's answer by notion and n"),
+    ("Which estimator is best for my family of problems, n and number of classes?",
+     "{arena}#leaderboards", "the leaderboard with filters"),
     ("How wrong is the binned ECE, and in which direction?", "estimators/binned15.html",
      "the page of binned15: bias, failures, cost"),
     ("What does an estimator cost for 10,000 predictions?", "estimators/index.html",
      "measured CPU seconds and their growth with n"),
-    ("Can I trust the interval of an estimator?", "{results}arena/index.html#intervals",
+    ("Can I trust the interval of an estimator?", "{arena}#intervals",
      "measured coverage of every interval"),
     ("On which problems were the estimators compared, and how is the truth known?",
      "problems/index.html", "distribution of scores, miscalibration, true values with errors"),
@@ -41,16 +44,16 @@ QUESTIONS = (
 
 def pages(sources: Sources) -> Files:
     """Yield index.html."""
-    results = sources.results
-    questions = [(text, link.format(results=results), what) for text, link, what in QUESTIONS]
+    arena = arena_overview.arena_page(sources) or "arena/index.html"
+    questions = [(text, link.format(arena=arena), what) for text, link, what in QUESTIONS]
     yield "index.html", page(
         "overview.html.j2", "index.html", "calharness",
         description="Estimators of calibration error on problems with known truth, and the numbers "
         "of five papers compared with ours.",
         heads=arena_answers.FIRST_COLUMNS, answers=answers(sources.root), questions=questions,
-        results=results,
+        arena=arena,
         estimators=catalogue.counts("estimator"), problems=catalogue.counts("problem"),
-        **index.summary(sources.sections, sources.papers),
+        **index.summary(sources.sections),
     )  # fmt: skip
 
 

@@ -20,14 +20,13 @@ from harness.common.names import axis_name
 from harness.common.wording import format_number, format_printed, format_tolerance
 from harness.common.writing import whole_file
 from harness.configure import catalogue, options, variations
+from harness.configure.identity import Identity
 from harness.configure.settings import Settings
 from harness.evaluation import missing, outcomes, papers, reproduction, verdicts
 from harness.evaluation.claim_tables import describe_result
 from harness.pages.templating import LONG, environment, inline
-from harness.records.recorded import Recorded
 from harness.records.schema import has_number
 
-KEPT_IN_GIT = (".csv", ".png", ".svg", ".html")  # endings of result files that the repository holds
 MAX_ROWS = 1000  # largest number of compared numbers on a page; reproduction.csv has all
 FIRST_VERDICTS = (  # if there are more numbers, those with the first verdicts are shown
     "differs", "fails", "no test", "undecided", "within error", "holds", "identical",
@@ -42,12 +41,13 @@ Names = Mapping[str, str]
 
 
 def save(
-    experiment: Recorded,
+    identity: Identity,
+    settings: Settings,
     records: pd.DataFrame,
+    missing_cells: int,
     files: Sequence[Path],
     wide: pd.DataFrame,
     compared: pd.DataFrame | None,
-    path: Path,
     caption: str,
     diagrams: Iterable[tuple[str, str, Sequence[Path]]] = (),
     notes: Sequence[str] = (),
@@ -56,18 +56,20 @@ def save(
 
     Parameters
     ----------
-    experiment : Recorded
-        The experiment and its records.
+    identity : Identity
+        Names of the experiment, its differences from its file, and the path of the page.
+    settings : Settings
+        Settings of the experiment, with `files` and `subsets`.
     records : DataFrame
         Records of the experiment.
+    missing_cells : int
+        Number of cells without a finished record.
     files : list of Path
         Result files, to which the page links. The SVG among them becomes part of the page.
     wide : DataFrame
         The wide table of the results.
     compared : DataFrame or None
         The comparison of our numbers with the paper's, as `reproduction.compare` returns it.
-    path : Path
-        Path of the page.
     caption : str
         Caption of the figure.
     diagrams : iterable of (title, caption, files)
@@ -75,29 +77,28 @@ def save(
     notes : sequence of str
         Sentences on the files of the run.
     """
-    settings = experiment.shown_settings()
-    paper = papers.find(experiment.paper)
-    is_own = experiment.is_variation or not experiment.paper
+    paper = papers.find(settings.paper)
+    is_own = identity.is_variation or not settings.paper
     original = settings.experiment
-    if settings.title and "title" not in experiment.differs:
+    if settings.title and "title" not in identity.differs:
         original = f"{original} ({settings.title})"
     # Count each cell once; a cell with at least one number counts as ok.
     order = (~has_number(records)).sort_values(kind="stable").index
     statuses = records.loc[order].drop_duplicates("key")["status"].value_counts().to_dict()
-    statuses["missing"] = experiment.missing(records)
+    statuses["missing"] = missing_cells
     lacking = missing.without_number(records)
     if not (settings.item or settings.ranking):
         lacking += missing.dashes(records, settings)
     labels = _names(settings)
     sections = []
     if compared is not None:
-        sections = build_sections(compared, experiment.paper, paper)
-    shown = experiment.page_settings()
+        sections = build_sections(compared, settings.paper, paper)
+    shown = identity.configuration()
     estimand, colon, rest = str(wide.columns.name).partition(":")
     page = environment().get_template("report.html.j2").render(
-        title=experiment.title, original=original, name=experiment.name, own=is_own, paper=paper,
-        stamp=experiment.stamp(records), notes=notes, caption=caption,
-        place=_place(experiment, paper, settings), svg=_inline(files, "caption"),
+        title=identity.title, original=original, name=settings.run_name, own=is_own, paper=paper,
+        notes=notes, caption=caption, place=_place(identity, paper, settings),
+        svg=_inline(files, "caption"),
         diagrams=[(title, text, _inline(drawn, f"caption{i}"))
                   for i, (title, text, drawn) in enumerate(diagrams, 1)],
         heading=axis_name(estimand) + colon + rest, table=_wide_table(wide),
@@ -107,21 +108,20 @@ def save(
         statuses={status: count for status, count in statuses.items() if count},
         reasons=missing.causes(lacking, settings),
         differs=[(option, *(variations.shorten(value, 4000) for value in pair))
-                 for option, pair in experiment.differs.items()],
-        swept=[(option, ", ".join(values)) for option, values in experiment.swept().items()],
+                 for option, pair in identity.differs.items()],
+        swept=[(option, ", ".join(values)) for option, values in identity.swept().items()],
         experiment_id=settings.experiment,
         names=[(group, labels[name], name, _description(group, name, node))
                for group, name, node in _chosen(settings)],
-        links=[(os.path.relpath(file, path.parent), file.name) for file in files
-               if is_own or file.suffix in KEPT_IN_GIT],
+        links=[(os.path.relpath(file, identity.folder), file.name) for file in files],
         seed=settings.seed, cells=records["key"].nunique(),
         configuration=json.dumps(
             {key: shown[key] for key in shown if key not in ("labels", "figure")}, indent=1
         ),
     )  # fmt: skip
-    with whole_file(path) as temporary:
+    with whole_file(identity.page) as temporary:
         temporary.write_text(page)
-    return path
+    return identity.page
 
 
 def _inline(files: Sequence[Path], labelled_by: str) -> str:
@@ -129,20 +129,20 @@ def _inline(files: Sequence[Path], labelled_by: str) -> str:
 
 
 def _place(
-    experiment: Recorded, paper: papers.Paper | None, settings: Settings
+    identity: Identity, paper: papers.Paper | None, settings: Settings
 ) -> dict[str, Any] | None:
     """Describe how an experiment relates to the figures and tables of its paper.
 
     Return None for a variation and for an experiment without a paper.
     """
-    if not paper or experiment.is_variation:
+    if not paper or identity.is_variation:
         return None
     item = paper.find_item(settings.experiment or "")
-    further = item is not None and item.experiments[0] != experiment.name
+    further = item is not None and item.experiments[0] != settings.run_name
     is_twin = item is not None and not further and item.how == "a twin"
     return {
         "item": item, "further": further,
-        "twin": is_twin or re.search("_offline(_|$)", experiment.name) is not None,
+        "twin": is_twin or re.search("_offline(_|$)", settings.run_name) is not None,
         "page": f"{item.stems(paper.id)[0]}.html" if item else "",
         "note": settings.reasons.get("data") or settings.reasons.get("other networks"),
     }  # fmt: skip

@@ -24,7 +24,7 @@ def pages(sources: Sources) -> Files:
     yield "papers/index.html", page(
         "papers.html.j2", "papers/index.html", "The papers and their reproduction", tables=True,
         description="Every figure, table and claim of the papers, with its outcome.",
-        **index.summary(sections, sources.papers), items=list(_items(sections)), claims=claims,
+        **index.summary(sections), items=list(_items(sections)), claims=claims,
         results=f"../{sources.results}",
     )  # fmt: skip
     for section in sections:

@@ -15,17 +15,20 @@ from harness.common.wording import format_amount, format_number
 from harness.configure import catalogue
 from harness.errors import BadInputError
 from harness.evaluation import arena
+from harness.figures import problem_pictures
 from harness.figures.figure_files import to_png
 from harness.math import estimands
-from harness.pages import arena_data, docstrings, problem_pictures
-from harness.pages.arena_data import ArenaResults
+from harness.pages import docstrings
+from harness.pages.arena import data as arena_data
+from harness.pages.arena.data import ArenaResults
 from harness.pages.estimator_cards import reference_link, users
 from harness.pages.sources import Content, Files, Sources, describe_problem
 from harness.pages.templating import page
 from harness.plan import components
 from harness.plan.documentation import document_id
+from harness.problems import posterior_samples
 from harness.problems.base import ProblemSpec, find_truth
-from harness.records import baseline_description, stored
+from harness.records import baseline_description, schema, tables
 from harness.records.truths import add_truths, read_truths
 
 N = 1000  # sample size at which estimators are compared on the page of a problem
@@ -88,9 +91,11 @@ def pages(sources: Sources) -> Files:
 def _stored_truths(folder: Path) -> dict[str, dict[str, Any]]:
     """Return {key of a problem: its true values} from all files of stored records."""
     truths: dict[str, dict[str, Any]] = {}
-    for place in (folder / stored.FOLDER, baseline_description.find_folder()):
+    columns = [*tables.TRUTH_OF, *schema.TRUTHS, "truth_method"]
+    for place in (folder / tables.FOLDER, baseline_description.find_folder()):
         for path in sorted(place.glob("*.parquet")):
-            truths |= stored.metadata(path)["truths"]
+            for key, pairs in tables.known_truths(tables.read(path, columns)).items():
+                truths.setdefault(key, {}).update(pairs)
     return truths
 
 
@@ -112,14 +117,13 @@ def read_problem(
     try:
         component = components.build_component("problem", name, catalogue.config("problem", name))
         key, spec = key or component.key, ProblemSpec.of(component.object)
-        absent = problem_pictures.why_not_drawn(component.object, spec)
+        absent = posterior_samples.why_not_sampled(component.object, spec)
     except BadInputError as error:
         component, absent = None, str(error)
     truths = {pair: truth for pair, truth in stored_truths.get(key, {}).items() if truth}
     card = sources.root / "arena" / "cards" / f"{name}.png"
     if component and not absent:
-        p, _ = problem_pictures.sample(component.object, spec)
-        c = component.object.posterior(p)
+        p, c = posterior_samples.sample(component.object, spec)
         scores = describe_scores(p, c)
         is_current = problem_pictures.is_current(card, key)
         picture = card if is_current else to_png(problem_pictures.draw(p, c), DPI)

@@ -12,7 +12,7 @@ from harness.errors import BadInputError
 from harness.pages import index
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
-from harness.records import provenance, stored
+from harness.records import provenance, tables
 from harness.sources import packs
 
 DOCS = "docs/index.html"
@@ -52,10 +52,10 @@ def _versions(about: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _stored(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield a description of every file of stored records: cells, runs, last day, commits, size."""
-    for place in (stored.FOLDER, "baseline"):
+    for place in (tables.FOLDER, "baseline"):
         for path in sorted((folder / place).glob("*.parquet")):
             try:
-                metadata = stored.metadata(path)
+                metadata = tables.metadata(path)
             except BadInputError:  # not a file of stored records
                 continue
             runs = metadata.get("runs") or {}

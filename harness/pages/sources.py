@@ -64,7 +64,12 @@ class Sources:
 
 
 def describe_problem(name: str) -> str:
-    """Describe a problem by the text in its YAML, else by its class and its parameters."""
+    """Describe a problem by the text in its YAML, else by its class and its parameters.
+
+    Return "" for a user's own problem.
+    """
+    if name not in ids("problem"):
+        return ""
     text = catalogue.first_sentence(option("problem", name).about)
     if not text:
         node = catalogue.config("problem", name)

@@ -20,6 +20,7 @@ from harness.pages import docstrings
 TONES = {
     "identical": "good", "holds": "good", "within error": "fair", "differs": "bad", "fails": "bad",
     "no test": "open", "undecided": "open", "not reproducible here": "none",
+    "cannot be tested": "none",
     "recomputed and agreeing": "good", "from the authors' rows": "fair", "constants": "fair",
     "differing": "bad", "ours of other data": "none", "no number of ours": "none",
     "wins": "good", "loses": "bad",
@@ -40,13 +41,13 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 def environment() -> Environment:
     """Return the Jinja environment of the templates, whose filters are the formats of `wording`."""
     loader = FileSystemLoader(PACKAGE / "pages" / "templates")
-    env = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    env = Environment(loader=loader, autoescape=_is_html, trim_blocks=True, lstrip_blocks=True)
     env.globals |= {"tones": TONES, "version": VERSION, "table": table, "zip": zip}
     env.filters |= {
         "amount": wording.format_amount, "blocks": docstrings.blocks, "breakable": breakable,
         "clean": wording.clean, "code": code, "thousands": "{:,}".format, "ends": _ends,
         "estimand": names.estimand_name, "factor": wording.format_factor,
-        "fitted": wording.shorten_middle, "joined": join_equations, "notion": names.notion_name,
+        "joined": join_equations, "markdown": markdown, "notion": names.notion_name,
         "number": wording.format_number, "p_value": _p_value, "percent": wording.format_percent,
         "score": names.score_name, "script_json": script_json,
         "seconds": wording.format_seconds, "signed": wording.format_signed,
@@ -62,7 +63,6 @@ def page(
     *,
     description: str,
     tables: bool = False,
-    charts: bool = False,
     alone: bool = False,
     **values: Any,
 ) -> str:
@@ -78,8 +78,8 @@ def page(
         Plain text for the heading and the title of the window.
     description : str
         One sentence of plain text.
-    tables, charts : bool
-        True loads the scripts of interactive tables, or of charts.
+    tables : bool
+        True loads the scripts of interactive tables.
     alone : bool
         True for a page outside of the site, without navigation and with its own style sheet.
     **values
@@ -88,7 +88,7 @@ def page(
     folder = PurePosixPath(path).parts[0]
     section = [to for _, to in NAVIGATION if to == path or ("/" in to and to.startswith(folder))]
     return environment().get_template(template).render(
-        title=title, description=description, tables=tables, charts=charts, alone=alone,
+        title=title, description=description, tables=tables, alone=alone,
         root="../" * path.count("/"), path=path, navigation=() if alone else NAVIGATION,
         current=section[0] if section else None, **values,
     )  # fmt: skip
@@ -199,6 +199,24 @@ def inline(svg: str, labelled_by: str = "") -> str:
     for size in ("height", "width"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     return svg
+
+
+def markdown(text: object) -> str:
+    r"""Escape a text for Markdown. Text in backquotes stays code.
+
+    Examples
+    --------
+    >>> markdown("a_b `c_d`")
+    'a\\_b `c_d`'
+    """
+    parts = re.split("(`[^`]+`)", str(text))
+    return "".join(
+        part if number % 2 else wording.escape_markdown(part) for number, part in enumerate(parts)
+    )
+
+
+def _is_html(template: str | None) -> bool:
+    return template is None or not template.endswith(".md.j2")
 
 
 def _ends(interval: Any) -> str:

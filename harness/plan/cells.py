@@ -16,6 +16,11 @@ from harness.common.seeds import digest
 Kind = tuple[str, str, str, int]  # (problem, notion, estimator, n)
 
 
+def cell_key(problem_key: str, seed: int, notion: str, n: int, rep: int, estimator_key: str) -> str:
+    """Return the key of a cell: 16 hexadecimal digits, a digest of what determines its numbers."""
+    return digest(f"{problem_key}|{seed}|{notion}|{n}|{rep}|{estimator_key}")
+
+
 class Cell(NamedTuple):
     """Unit of work: one estimator on one sample of a problem, under one notion.
 
@@ -106,7 +111,7 @@ class Block:
 
         By default, all samples are used.
         """
-        stem, problem, seed = f"{self.problem_key}|{self.seed}", self.problem, self.seed
+        problem, seed = self.problem, self.seed
         pairs = [
             (notion, estimator, key)
             for notion in self.notions
@@ -116,7 +121,7 @@ class Block:
             if chosen is None or chosen(problem, rep, n):
                 cells = []
                 for notion, estimator, estimator_key in pairs:
-                    key = digest(f"{stem}|{notion}|{n}|{rep}|{estimator_key}")
+                    key = cell_key(self.problem_key, seed, notion, n, rep, estimator_key)
                     cells.append(Cell(key, problem, notion, n, rep, estimator, seed))
                 yield cells
 

@@ -10,7 +10,8 @@ code reads; `refresh=true` computes the cells again after those change.
 
 Records and random streams are found by the key. If a class or field of the harness is renamed, its
 key would change although no number does. data/keys.csv lists the new and the former key of each
-such component, and the component keeps the former key.
+such component, and the component keeps the former key. A class in data/moved.csv keeps its key
+without such a row, whatever its parameters are.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from typing import Any, NamedTuple
 from omegaconf import OmegaConf
 
 from harness.common.escaping import escape
-from harness.common.module_names import written_name
+from harness.common.module_names import moved_classes, written_name
 from harness.common.paths import KEYS
 from harness.common.seeds import digest
 from harness.common.user_code import error_text
-from harness.configure import trust
+from harness.configure import catalogue, trust
 from harness.configure.options import ids, option
 from harness.errors import BadInputError, guess
 from harness.estimators.base import EstimatorSpec
@@ -179,6 +180,8 @@ def _build(value: Any, where: str) -> Any:
     if "_target_" not in value:
         return arguments
     target = import_object(value["_target_"], where)
+    if isinstance(arguments.get("calibrator"), str) and _is_ours(value["_target_"]):
+        arguments["calibrator"] = _build(catalogue.calibrator(arguments["calibrator"]), where)
     where = f"{where}: {value['_target_']}"
     _check_parameters(target, arguments, where)
     if not inspect.isclass(target):
@@ -192,6 +195,11 @@ def _build(value: Any, where: str) -> Any:
             f"{where} cannot be built with the parameters {arguments} ({error_text(error)}); "
             "correct them."
         ) from error
+
+
+def _is_ours(path: str) -> bool:
+    """Return True if a dotted path names code of the harness, whose calibrators may be ids."""
+    return path.split(".")[0] in ("harness", "experiments")
 
 
 def _check_parameters(target: Any, arguments: dict[str, Any], where: str) -> None:
@@ -255,9 +263,10 @@ def _described_class(value: Any) -> str:
 def _class_name(kind: Any) -> str:
     """Return the name of a class in keys.
 
-    Classes of the harness have unique names. For others, the name begins with their module.
+    Classes of the harness have unique names. For others, the name begins with their module. A
+    class that was moved from the harness to a paper keeps its name.
     """
-    module = written_name(kind.__module__)
-    return (
-        kind.__qualname__ if module.split(".")[0] == "harness" else f"{module}.{kind.__qualname__}"
-    )
+    module, name = written_name(kind.__module__), kind.__qualname__
+    path = f"{module}.{name}"
+    is_ours = module.split(".")[0] == "harness" or path in moved_classes().values()
+    return name if is_ours else path

@@ -35,8 +35,9 @@ class ObjectDoc(NamedTuple):
 
 def build_object(group: str, name: str) -> tuple[Any, dict[str, Any]]:
     """Return the object that an id stands for, and its configuration."""
-    node = {"_target_": f"harness.calibrators.{name}"}
-    if group != "calibrator":
+    if group == "calibrator":
+        node = {"_target_": catalogue.calibrators()[name]}
+    else:
         node = catalogue.config(group, name)
     return build(group, name, node), node
 
@@ -137,10 +138,10 @@ def find_meaning(name: str, doc: str) -> str:
     """
     entry = re.search(rf"^(?:\w+, )*{name}(?:, \w+)*(?: :.*)?\n((?:    .+\n?)+)", doc, flags=re.M)
     if entry:
-        return textwrap.shorten(catalogue.first_sentence(entry[1]), 110, placeholder=" ...")
+        return " ".join(catalogue.first_sentence(entry[1]).split())
     sentences = re.split(r"(?<=[a-z0-9)\]\"`][.;])\s+", " ".join(doc.split()))
     for pattern in (rf"`{name}[`:]", rf"\b{name}( =|=|:)"):
         for sentence in sentences:
             if re.search(pattern, sentence) and ">>>" not in sentence:
-                return textwrap.shorten(sentence.rstrip(".;"), 110, placeholder=" ...")
+                return sentence.rstrip(".;")
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -113,6 +113,11 @@ class Plan:
             for owner, estimators in split.items():
                 blocks[owner].append(replace(block, estimators=estimators))
         return [Cells(blocks[owner]) for owner in sorted(blocks)]
+
+
+def problems_by_id(plans: Iterable[Plan]) -> dict[str, Component]:
+    """Return {id: problem} for all problems of the plans."""
+    return {problem.id: problem for plan in plans for problem in plan.problems.values()}
 
 
 def plan(settings: Settings) -> Plan:
@@ -298,7 +303,7 @@ def _plan(settings: Settings) -> Plan:
             reference_sample(name, spec, settings.ranking, sizes),
         )
         notions = choose_notions(spec, settings.notion)
-        all_rows |= {(name, n) for n in sizes if spec.rows_of_a_file and n == spec.n_max}
+        all_rows |= {(name, n) for n in sizes if spec.shares_rows and n == spec.n_max}
         used = plain
         if spec.rows_of_a_file and not spec.unavailable:
             per_class = spec.classes if set(notions) & {"classwise", "canonical"} else 1

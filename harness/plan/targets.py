@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from harness.common.module_names import current_path
 from harness.common.user_code import error_text, import_current, is_foreign, is_ours, source_digests
 from harness.configure import trust
 from harness.errors import BadInputError, guess
@@ -18,7 +19,7 @@ def import_object(path: Any, where: str) -> Any:
     BadInputError
         If the object cannot be imported. The message begins with `where`.
     """
-    module_path, _, name = str(path).rpartition(".")
+    module_path, _, name = current_path(str(path)).rpartition(".")
     if not module_path:
         raise BadInputError(f"{where}: _target_ is {path!r}; give a dotted path, module.Name.")
     try:

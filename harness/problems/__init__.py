@@ -31,20 +31,16 @@ from harness.problems.dirichlet import Dirichlet
 from harness.problems.files_family import AbsentFiles, PredictionFiles
 from harness.problems.fitted import Fitted
 from harness.problems.moved_mass import MovedMass
-from harness.problems.perturbations import Perturbations, PerturbedNetworks
 from harness.problems.predictions import Predictions
 from harness.problems.score_laws import MeanOfTwo, Mixture, NormalLaw, Rounded, Votes
 from harness.problems.tabrepo import TabRepoTask, TabRepoTasks
 from harness.problems.tempered import TemperedDirichlet
 from harness.problems.top_law import TopLaw
 from harness.problems.top_scores import TopScores
+from harness.problems.transforms.one_class import EachClass, OneClass
 from harness.problems.transforms.paired import Paired, Uniform
 from harness.problems.transforms.perturbed import Perturbed
 from harness.problems.transforms.recalibrated import Recalibrated
-from harness.problems.transforms.recalibrated_files import RecalibratedFiles
-from harness.problems.transforms.relabelled import EachClass, OneClass, Relabelled
-from harness.problems.transforms.shift import CovariateShift, CovariateShifts, Points
-from harness.problems.uniform_model import UniformModel
 from harness.problems.vector_laws import DirichletLaw, VoteLaw
 from harness.problems.vector_problem import VectorProblem
 
@@ -53,8 +49,6 @@ __all__ = [
     "Beta",
     "BetaLaw",
     "BinaryProblem",
-    "CovariateShift",
-    "CovariateShifts",
     "Dirichlet",
     "DirichletLaw",
     "EachClass",
@@ -66,16 +60,11 @@ __all__ = [
     "NormalLaw",
     "OneClass",
     "Paired",
-    "Perturbations",
-    "PerturbedNetworks",
-    "Points",
     "Perturbed",
     "TemperedDirichlet",
     "PredictionFiles",
     "Predictions",
     "Recalibrated",
-    "RecalibratedFiles",
-    "Relabelled",
     "Rounded",
     "TabRepoTask",
     "TabRepoTasks",
@@ -84,7 +73,6 @@ __all__ = [
     "Truth",
     "TwoNormals",
     "Uniform",
-    "UniformModel",
     "VectorProblem",
     "VoteLaw",
     "Votes",

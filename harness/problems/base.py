@@ -100,8 +100,18 @@ class ProblemSpec:
 
     #: Reason why the problem cannot run here, such as an absent file; its cells are skipped.
     unavailable: str | None = _attribute("unavailable", None)
-    #: True if samples are rows of a file, drawn without replacement.
+    #: True if samples are rows of a prediction file, drawn without replacement. Such a problem is
+    #: described, its estimates get bootstrap intervals, and reliability diagrams are drawn.
     rows_of_a_file: bool = _attribute("rows_of_a_file", False, bool)
+
+    @property
+    def shares_rows(self) -> bool:
+        """True if all samples are rows of the same stored data, drawn without replacement.
+
+        Replications are then not independent, so that their mean has no standard error.
+        """
+        return self.rows_of_a_file or bool(getattr(self.problem, "shares_rows", False))
+
     #: For a file, one line that says how it was read.
     described: str | None = _attribute("described", None)
     #: Names of the classes.
@@ -239,6 +249,7 @@ class Wrapper:
     n_max: Any = _inherited("n_max")
     default_n: Any = _inherited("default_n")
     default_reps: Any = _inherited("default_reps")
+    shares_rows: Any = _inherited("shares_rows")
 
     def truth(self, estimand: str, notion: str | None = None) -> Truth | None:
         return None

@@ -29,6 +29,8 @@ class Loaded(NamedTuple):
         One line that says how the file was read.
     names : tuple of str, or None
         Names of the classes.
+    unused : tuple of str
+        Names of the arrays of the file that were not used.
     """
 
     p: np.ndarray
@@ -37,6 +39,7 @@ class Loaded(NamedTuple):
     content: str
     described: str
     names: tuple[str, ...] | None
+    unused: tuple[str, ...]
 
 
 @lru_cache(maxsize=8)
@@ -47,11 +50,10 @@ def read_predictions(
 
     `stamp` holds times of change and sizes, which are part of the cache key.
     """
-    p, y, described, names = files.read(path, split, **options._asdict())
+    p, y, described, names, unused = files.read(path, split, **options._asdict())
     p, y = checked(p, y)
-    return Loaded(
-        p, y, data_files.sha256(path), _content(p, y, options.top_label), described, names
-    )
+    content = _content(p, y, options.top_label)
+    return Loaded(p, y, data_files.sha256(path), content, described, names, unused)
 
 
 def _content(p: np.ndarray, y: np.ndarray, top_label: bool) -> str:

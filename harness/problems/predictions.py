@@ -9,14 +9,17 @@ import numpy as np
 
 from harness.common import data_files
 from harness.errors import BadInputError
+from harness.math.class_names import as_text
 from harness.problems.prediction_files import Loaded, checksum, read_predictions
 from harness.sources import packs
 from harness.sources.forms.terms import Options
 
+FLAGS = ("top_label", "float32", "renormalise")  # options of a file that are true or false
+
 
 @dataclass(frozen=True)
 class Predictions:
-    r"""Rows of a file of predictions and labels: npz, csv, parquet, or published logits.
+    r"""Rows of a file of predictions and labels: npz, csv, parquet, jsonl, or published logits.
 
         problem=predictions problem.predictions.path=preds.csv
         problem=predictions problem.predictions.path=preds.npz problem.predictions.logits=scores
@@ -24,16 +27,18 @@ class Predictions:
     Arrays and columns are recognised by their names. A line of text says how the file was read,
     such as `preds.csv: 2,000 rows; classes: cat, dog, cow; probability columns proba_cat,
     proba_dog, proba_cow; label column y_true`. Nothing is guessed from values. If names are
-    unknown, or labels cannot be matched with columns, an error names the option to use.
+    unknown, or labels cannot be matched with columns, an error names the options to use.
 
     | content       | recognised names (upper or lower case); for other names use the option       |
     |---------------|------------------------------------------------------------------------------|
     | probabilities | p, prob, probs, probability, probabilities, proba, probas, confidence,       |
     |               | score, scores, y_prob, y_proba, y_score, y_pred_proba, y_pred_prob; a column |
     |               | per class: one of these followed by a number or a class (p0, proba_1,        |
-    |               | prob_cat)                                                                    |
-    | logits        | logits, logit; a column per class: logit_0, logits_cat                       |
-    | labels        | y, labels, label, target, targets, correct, y_true, true_label, ground_truth |
+    |               | prob_cat, prob_class_0), or columns whose whole names are 0..k-1 or the      |
+    |               | labels or the `class_names`                                                  |
+    | logits        | logits, logit, logprobs, logprob; a column per class: logit_0, logits_cat    |
+    | labels        | y, labels, label, target, targets, correct, y_true, true_label,              |
+    |               | ground_truth, gold                                                           |
     | class names   | classes, class_names, classes_: an array of k names in an npz, as            |
     |               | `class_names`                                                                |
     | not used      | all other arrays; the line of text lists them                                |
@@ -42,10 +47,15 @@ class Predictions:
     |-----------------------------|----------------------------------------------------------------|
     | (n,), one column            | 0 and 1, or booleans: p is the probability of 1; other labels  |
     |                             | with `positive` or `class_names`                               |
-    | (n, k), columns numbered    | 0..k-1, also as text; booleans if k = 2; other labels with     |
-    | from 0, or a list           | `class_names`                                                  |
+    | (n, k), a matrix or a list  | 0..k-1, also as text; booleans if k = 2; other labels with     |
+    |                             | `class_names`                                                  |
     | columns named by class      | the names of the columns; numbers with `class_names`           |
-    | columns numbered otherwise  | numbers or names with `class_names`                            |
+    | columns numbered from 0     | 0..k-1; booleans, yes and no if k = 2                          |
+    | columns numbered otherwise  | these numbers; numbers from 0 with `class_names`               |
+    | True and False, yes and no  | 0 and 1, booleans, yes and no                                  |
+
+    Columns whose names carry numbers or truth values are matched by value, never by their order:
+    `prob_class_10` is label 10, `001` is 1, and `p_True` is 1.
 
     Formats:
 
@@ -53,25 +63,32 @@ class Predictions:
     * .csv and .tsv, also with .gz. The first line names the columns. Commas, semicolons or tabs
       separate columns; decimal commas are allowed unless commas separate.
     * .parquet, also with a column of lists.
+    * .jsonl, also with .gz: JSON Lines, one object per row. An object of numbers, such as
+      "logprobs": {"A": -0.1, "B": -2.5}, is a column per key.
     * Published logits: .p and .pkl, .safetensors, or a folder with nll_logits.npy and
       nll_labels.npy.
 
-    Numbers must be logits, or probabilities in [0, 1] whose rows sum to 1 within 1e-4. Logits
-    become probabilities by softmax, a single column of logits by the logistic function. Rows that
-    sum to 1 are not accepted as logits.
+    Numbers must be logits, or probabilities in [0, 1] whose rows sum to 1 within 1e-4. Values that
+    miss [0, 1] by at most 1e-4 become 0 or 1, and the line of text counts them. Rows of numbers of
+    16 bits may miss 1 by their rounding, and are divided by their sums. Logits become probabilities
+    by softmax, a single column of logits by the logistic function. Rows that sum to 1 are not
+    accepted as logits.
 
     Parameters
     ----------
     path : str
         The file, as given or below the folder in CALHARNESS_DATA.
     probabilities, logits : str or list of str, optional
-        Name of the array, common prefix of the columns, or list of columns in the order of classes.
+        Name of the array, common prefix of the columns, or list of columns in the order of classes
+        (if their names are neither numbers nor truth values). Names that a configuration reads as
+        values, such as 0, true and null in a list, are names here, too.
     labels : str, optional
-        Name of the array or column of labels.
+        Name of the array or column of labels. Write null in quotes: "'null'".
     top_label : bool
         True if a single column holds confidences of predicted labels, and y is 1 where the
         predicted label was right. Files with the arrays confidence, pred_label and true_label need
-        True, too.
+        True, too, and so do files with confidence, answer and gold. Confidences may then be percent
+        ("90%", or numbers from 0 to 100 of which the largest is above 10 and none in (0, 1]).
     split : {"test", "validation"}
         Part of a file that has two parts.
     order : {"random", "file"}
@@ -128,7 +145,7 @@ class Predictions:
     path: str = ""
     probabilities: Any = None
     logits: Any = None
-    labels: str | None = None
+    labels: Any = None
     top_label: bool = False
     split: str = "test"
     order: str = "random"
@@ -142,11 +159,10 @@ class Predictions:
     rows_of_a_file = True
 
     def __post_init__(self) -> None:
-        flags = ("top_label", "float32", "renormalise", "by_content")
         allowed: dict[str, tuple[Any, ...]] = {
             "split": ("test", "validation"),
             "order": ("random", "file"),
-            **dict.fromkeys(flags, (True, False)),
+            **dict.fromkeys((*FLAGS, "by_content"), (True, False)),
         }
         for name, values in allowed.items():
             value = getattr(self, name)
@@ -156,7 +172,7 @@ class Predictions:
         for name in ("probabilities", "logits", "labels"):
             value = getattr(self, name)
             names = value if isinstance(value, (list, tuple)) and name != "labels" else [value]
-            if value is not None and not (names and all(isinstance(v, str) for v in names)):
+            if not names or any(isinstance(v, (list, tuple, dict)) for v in names):
                 more = "" if name == "labels" else " or a list of columns"
                 raise BadInputError(f"{name} is {value!r}; the name of an array{more} is needed.")
         if self.class_names is not None and not (
@@ -215,7 +231,9 @@ class Predictions:
         if self.unavailable:
             raise BadInputError(f"{self.unavailable}.")
         path = data_files.find(self.path)
-        options = Options(*(as_hashable(getattr(self, name)) for name in Options._fields))
+        values = {name: getattr(self, name) for name in Options._fields}
+        names = {name: as_texts(value) for name, value in values.items() if name not in FLAGS}
+        options = Options(**{**values, **names})
         return read_predictions(str(path), self.split, options, data_files.stamp(path))
 
     @property
@@ -301,6 +319,11 @@ class Predictions:
         """Names of the classes, or None if the file has none."""
         return self._load().names
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the arrays of the file that were not used."""
+        return self._load().unused
+
     def sample(self, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         p, y = self._load()[:2]
         if n > len(y):
@@ -312,6 +335,11 @@ class Predictions:
         return None
 
 
-def as_hashable(value: Any) -> Any:
-    """Return a list as a tuple, and other values unchanged."""
-    return tuple(value) if isinstance(value, list) else value
+def as_texts(value: Any) -> Any:
+    """Return a name as text, a list of names as a tuple of texts, and None unchanged.
+
+    A configuration reads names such as 0, 1.5 and true as values.
+    """
+    if isinstance(value, (list, tuple)):
+        return tuple(map(as_text, value))
+    return None if value is None else as_text(value)

@@ -23,8 +23,9 @@ class TabRepoTask:
     """Validation predictions of one model on one data set and outer fold of a repository.
 
     The repository has TabRepo's layout (`harness.sources.tabrepo`). A replication is a random order
-    of the rows, and a sample of size n is its first n rows, without replacement. The stored bytes
-    of predictions and labels identify the problem; the path does not.
+    of the rows, and a sample of size n is its first n rows, without replacement. Replications
+    share rows, so that their mean has no standard error. The stored bytes of predictions and labels
+    identify the problem; the path does not.
 
     Parameters
     ----------
@@ -59,6 +60,7 @@ class TabRepoTask:
 
     version = 1
     default_reps = 10
+    shares_rows = True
 
     @cached_property
     def _stored(self) -> tabrepo.Repository:

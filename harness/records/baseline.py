@@ -1,114 +1,150 @@
-"""Write and read the baseline: stored records of all estimators in the arena.
+"""Read the baseline: stored records of all estimators in the arena.
 
 The arena runs all estimators on all problems with known truths. `calharness compare` compares a new
 estimator with these records.
 
-results/baseline/<experiment>.parquet    records of one experiment, without diagnostics
+results/baseline/<estimator>.parquet     records of one estimator, without diagnostics and times
+results/baseline/costs.csv               mean seconds of a cell, for each setting and estimator
 results/baseline/baseline.json           problems, families and sizes (see baseline_description)
 
-Some of these experiments (intervals, tests, pairs of models) are shown on the arena's page, but not
-compared. Reading the baseline needs no data files, because truths are stored too. A file is refused
-if the experiment in conf/ has other cells by now.
+The files of estimators are plain Parquet with the columns COLUMNS. Estimates have single precision,
+which is far below their errors. Keys of cells follow from other columns (`cells.cell_key`).
+
+Reading the baseline needs no data files, because truths are stored too. It is refused if an
+experiment of the arena in conf/ has other cells by now. `harness.records.baseline_store` writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from harness.common.paths import CHECKOUT
 from harness.configure.compose import compose
 from harness.configure.options import option
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
-from harness.plan import plan as planning
-from harness.plan.cells import Block, Cell, Cells
 from harness.plan.plan import Plan
-from harness.problems.base import ProblemSpec
-from harness.records import baseline_description, reader, schema, stored, stored_columns
+from harness.plan.selection import build_selected
+from harness.records import baseline_description, schema, table_plan, tables
 from harness.records.baseline_description import REMEDY, Description, find_folder
 
 WHOLE = "arena_index"  # the experiment whose `records_of` lists all experiments of the arena
+COLUMNS = (  # columns of the files, in the order of the files
+    "problem", "notion", "n", "rep", "estimator", "estimand", "value", "low", "high", "level",
+    "kind", "status", "reason", "truth", "truth_error", "truth_method", "problem_key",
+    "estimator_key", "seed", "run_id",
+)  # fmt: skip
+COST_OF = ["estimator", "problem", "notion", "n"]
 COMPARED = (  # columns of records that `harness.evaluation.arena` reads, and the reason
     "key", "problem", "notion", "n", "rep", "estimator", "seed", "estimand", "value", "low",
     "high", "kind", "status", "reason", "cpu_seconds", "truth", "truth_error",
 )  # fmt: skip
+ALL = (*dict.fromkeys(("key", *COLUMNS, *tables.TIMES)),)
 OTHER = "other"  # name for the family of problems that belong to no family
+CHOSEN_BY = ("problem", "notion", "n", "rep", "estimator", "estimand", "status", "truth")
+Choice = Callable[[pd.DataFrame], pd.Series]  # takes rows with these columns, returns their mask
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Stored records of the arena, with their plans and the properties of their problems.
+    """Stored records of the arena, with the properties of their problems.
 
-    folder     folder of the stored records
-    families   {family: [problem ids]}
-    classes    {problem id: number of classes}
-    plans      {experiment: plan whose cells are stored}
+    folder        folder of the stored records
+    description   problems, families and sizes
+    settings      {experiment: settings} of the experiments whose cells are stored
     """
 
     folder: Path
-    families: dict[str, list[str]]
-    classes: dict[str, int]
-    plans: dict[str, Plan]
+    description: Description
+    settings: dict[str, Settings]
+
+    @property
+    def families(self) -> dict[str, list[str]]:
+        """{family: [problem ids]}."""
+        return self.description.families
+
+    @property
+    def classes(self) -> dict[str, int]:
+        """{problem id: number of classes}."""
+        return self.description.classes
 
     def find_family(self, problem: str) -> str:
         """Return the name of the family that a problem belongs to, or OTHER."""
         families = (family for family, members in self.families.items() if problem in members)
         return next(families, OTHER)
 
-    def blocks(self, experiment: str) -> Sequence[Block]:
-        """Return the cells of an experiment, one block per problem."""
-        cells = self.plans[experiment].cells
-        assert isinstance(cells, Cells), "experiments of the arena are no sweeps"
-        return cells.blocks
-
     def find_cells(self, plan: Plan) -> set[str]:
         """Return the keys of the stored cells with a problem and an estimator of `plan`."""
-        problems = {problem.key for problem in plan.problems.values()}
         estimators = {estimator.key for estimator in plan.estimators.values()}
-        keys: set[str] = set()
-        for block in chain.from_iterable(map(self.blocks, self.plans)):
-            shared = {name: key for name, key in block.estimators.items() if key in estimators}
-            if shared and block.problem_key in problems:
-                keys.update(cell.key for cell in replace(block, estimators=shared))
-        return keys
+        problems = {problem.key for problem in plan.problems.values()}
+        found: set[str] = set()
+        for path in estimator_files(self.folder):
+            if tables.metadata(path)["estimator_key"] in estimators:
+                rows = tables.read(path, [*tables.CELL, "key"])
+                found |= set(rows.loc[rows["problem_key"].isin(problems), "key"])
+        return found
 
-    def records(
-        self, columns: Iterable[str] = stored.COLUMNS, choose: stored.Choice | None = None
-    ) -> pd.DataFrame:
+    def records(self, columns: Iterable[str] = ALL, choose: Choice | None = None) -> pd.DataFrame:
         """Return all stored records with truths, in the form of `load_records`.
 
         There are about four million rows. `columns` and `choose` select the columns and rows that
-        are read (see `stored.load_frame`), which saves memory. Texts become pandas categories,
-        except for the key.
+        are read, which saves memory. Texts become pandas categories, except for the key. The
+        seconds of a row are the mean of its setting and estimator.
         """
         wanted = list(columns)
-        frame = stored_columns.concatenate([
-            stored.load_frame(
-                stored.file_path(self.folder, name), plan, {*wanted, "key", "estimand"}, choose
-            )
-            for name, plan in self.plans.items()
-        ])  # fmt: skip
-        twice = frame.duplicated(["key", "estimand"])
-        frame = frame[wanted]
-        return frame[~twice].reset_index(drop=True) if twice.any() else frame
+        files = estimator_files(self.folder)
+        costs = self.costs().set_index(COST_OF) if {*wanted} & {*tables.TIMES} else None
+        return concatenate([_rows(path, wanted, choose, costs) for path in files])
+
+    def costs(self) -> pd.DataFrame:
+        """Return mean seconds of a cell, for each estimator, problem, notion and n."""
+        return pd.read_csv(cost_path(self.folder))
 
     def truths(self) -> dict[str, dict[str, Any]]:
         """Return the known truths: {problem key: {"notion|estimand": [value, error, method]}}."""
         truths: dict[str, dict[str, Any]] = {}
-        for name in self.plans:
-            content = stored.metadata(stored.file_path(self.folder, name))
-            for key, pairs in content["truths"].items():
+        for path in estimator_files(self.folder):
+            columns = [*tables.TRUTH_OF, *schema.TRUTHS, "truth_method"]
+            for key, pairs in tables.known_truths(tables.read(path, columns)).items():
                 known = {pair: truth for pair, truth in pairs.items() if truth}
                 truths.setdefault(key, {}).update(known)
         return truths
+
+
+def _rows(
+    path: Path, wanted: list[str], choose: Choice | None, costs: pd.DataFrame | None
+) -> pd.DataFrame:
+    """Return the wanted columns and rows of the file of an estimator, with its costs."""
+    rows = tables.read(path, {*wanted, *tables.CELL, *COST_OF, *CHOSEN_BY} - {"key"})
+    if choose is not None:
+        rows = rows[choose(rows).to_numpy(dtype=bool)].reset_index(drop=True)
+    if "key" in wanted:  # of the chosen rows alone, because making keys takes most of the time
+        rows["key"] = tables.keys(rows)
+    if costs is not None:
+        settings = pd.MultiIndex.from_frame(rows[COST_OF].astype({"n": "int64"}))
+        means = costs.reindex(settings).reset_index(drop=True)
+        rows = rows.assign(**{name: means[name] for name in tables.TIMES})
+    return rows.reindex(columns=wanted)
+
+
+def concatenate(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return one frame with the rows of all frames, which have the same columns.
+
+    Unlike `pandas.concat`, this keeps categories as categories, in alphabetical order.
+    """
+    columns: dict[str, Any] = {}
+    for name in frames[0]:
+        parts = [frame[name] for frame in frames]
+        if isinstance(parts[0].dtype, pd.CategoricalDtype):
+            parts = [p.cat.rename_categories(p.cat.categories.astype(object)) for p in parts]
+            columns[name] = pd.api.types.union_categoricals(parts, sort_categories=True)
+        else:
+            columns[name] = pd.concat(parts, ignore_index=True).array
+    return pd.DataFrame(columns, copy=False)
 
 
 def experiments(compared: bool = True) -> list[str]:
@@ -123,9 +159,9 @@ def experiments(compared: bool = True) -> list[str]:
     ]
 
 
-def compose_settings(name: str) -> Settings:
-    """Return the settings of an experiment, without changes."""
-    return compose([f"experiment={name}"])
+def compose_settings(name: str, overrides: Sequence[str] = ()) -> Settings:
+    """Return the settings of an experiment. `overrides` are those of a command line."""
+    return compose([f"experiment={name}", *overrides])
 
 
 def families() -> dict[str, list[str]]:
@@ -134,91 +170,18 @@ def families() -> dict[str, list[str]]:
     return {family: list(members) for family, members in (settings.get("families") or {}).items()}
 
 
-# Write
+def estimator_files(folder: Path) -> list[Path]:
+    """Return the paths of the files of all estimators, sorted by name."""
+    return sorted(folder.glob("*.parquet"))
 
 
-def store(out: Path, folder: str | Path | None = None) -> list[Path]:
-    """Write the baseline from the records of a results folder, and return the written paths.
-
-    Parameters
-    ----------
-    out : Path
-        Folder of results with the records of the arena.
-    folder : path, optional
-        Folder of the new baseline; by default that of the checkout.
-
-    Raises
-    ------
-    BadInputError
-        If a cell of a compared experiment has no finished record, because gaps would favour the
-        estimator that is compared. An experiment that is only shown is left out in this case.
-        The error is also raised if `folder` is not given in an installed package, because the
-        baseline of a package cannot be changed.
-    """
-    if folder is None and CHECKOUT is None:
-        raise BadInputError(
-            "the baseline of an installed package cannot be changed; give baseline=DIR for a new "
-            "one."
-        )
-    where = find_folder(folder)
-    written: list[Path] = []
-    compared: list[Plan] = []
-    needed = experiments()
-    for name in [*needed, *experiments(compared=False)]:
-        plan = planning.plan(compose_settings(name))
-        frame, missing = _recorded(plan, out)
-        if missing and name not in needed:
-            continue
-        if missing:
-            raise BadInputError(
-                f"{len(missing):,} cells of {name} have no record in {out}, the first "
-                f"{missing[0].described}; {REMEDY}."
-            )
-        written.append(stored.store(frame, plan, out, stored.file_path(where, name)))
-        if name in needed:
-            compared.append(plan)
-    return [*written, baseline_description.write(where, describe(compared))]
-
-
-def describe(plans: Iterable[Plan]) -> Description:
-    """Return the description of a baseline with the cells of these plans."""
-    classes: dict[str, int] = {}
-    notions: set[str] = set()
-    sizes: set[int] = set()
-    reps = 0
-    for plan in plans:
-        specs = {id: ProblemSpec.of(problem.object) for id, problem in plan.problems.items()}
-        classes |= {id: spec.classes for id, spec in specs.items()}
-        for cell in plan.cells:
-            notions.add(cell.notion)
-            sizes.add(cell.n)
-            reps = max(reps, cell.rep + 1)
-    present = {
-        family: [name for name in members if name in classes]
-        for family, members in families().items()
-    }
-    present = {family: members for family, members in present.items() if members}
-    return Description(classes, present, sorted(notions), sorted(sizes), reps)
-
-
-def _recorded(plan: Plan, out: Path) -> tuple[pd.DataFrame, list[Cell]]:
-    """Return the records of a plan, without diagnostics, and the cells of the plan to be computed.
-
-    A cell is to be computed if it has no record, or only records of interrupted attempts.
-    """
-    frame = reader.empty_frame()
-    if out.exists():
-        keys = reader.key_array(cell.key for cell in plan.cells)
-        frame = reader.load_records(out, keys, categories=False)
-    ended = set(frame.loc[frame["status"].isin((*schema.FINISHED, "failed")), "key"])
-    return frame.assign(diagnostics=None), [cell for cell in plan.cells if cell.key not in ended]
-
-
-# Read
+def cost_path(folder: Path) -> Path:
+    """Return the path of the table of costs."""
+    return folder / "costs.csv"
 
 
 def read(folder: str | Path | None = None) -> Baseline:
-    """Read the description of the baseline and make its plans.
+    """Read the description of the baseline, and check that it fits the arena's experiments.
 
     The records themselves are read later, by `Baseline.records`.
 
@@ -228,16 +191,18 @@ def read(folder: str | Path | None = None) -> Baseline:
         If the baseline is absent or broken, or if an experiment of conf/ has other cells by now.
     """
     where = find_folder(folder)
-    plans = {}
-    for name in experiments():
-        path, settings = stored.file_path(where, name), compose_settings(name)
-        if not path.is_file():
-            raise BadInputError(f"there is no baseline of {name} in {where}; {REMEDY}.")
-        with _add_remedy(where):
-            plans[name] = stored.load_plan(path, settings, partial(planning.plan, settings))
-            stored.check_plan(path, plans[name])
     description = baseline_description.read(where)
-    return Baseline(where, description.families, description.classes, plans)
+    settings = {name: compose_settings(name) for name in experiments()}
+    for name, of_experiment in settings.items():
+        if reason := _changed(name, of_experiment, description):
+            raise unusable(where, reason)
+    if outdated := _outdated(settings, description, where):
+        raise unusable(
+            where,
+            f"the numbers of {', '.join(outdated)} have changed",
+            f"`calharness compare --rebuild {' '.join(outdated)}` computes them again",
+        )
+    return Baseline(where, description, settings)
 
 
 def load(folder: str | Path | None = None) -> pd.DataFrame:
@@ -245,12 +210,44 @@ def load(folder: str | Path | None = None) -> pd.DataFrame:
     return read(folder).records()
 
 
-@contextmanager
-def _add_remedy(where: Path) -> Iterator[None]:
-    """Add the folder of the baseline and a remedy to a BadInputError that the block raises."""
-    try:
-        yield
-    except BadInputError as error:
-        raise BadInputError(
-            f"the baseline in {where} cannot be used: {str(error).rstrip('.')}; {REMEDY}."
-        ) from error
+def unusable(folder: Path, reason: str, remedy: str = REMEDY) -> BadInputError:
+    """Return the error for a baseline that does not fit the arena's experiments."""
+    return BadInputError(f"the baseline in {folder} cannot be used: {reason}; {remedy}.")
+
+
+def samples_digest(settings: Settings) -> str:
+    """Return a digest of the settings of an experiment that determine its samples.
+
+    Estimators are left out. Each has its key in its file, so that its numbers can change alone.
+    """
+    return table_plan.configuration_digest(replace(settings, estimator={}))
+
+
+def _changed(name: str, settings: Settings, description: Description) -> str | None:
+    """Return the reason why the samples of an experiment are not those of the baseline."""
+    if description.configuration.get(name) != samples_digest(settings):
+        return f"the cells of {name} have changed"
+    if removed := {*description.estimators.get(name, ())} - settings.estimator.keys():
+        return f"{name} no longer has {', '.join(sorted(removed))}"
+    for origin, config in settings.problem.items():
+        try:
+            members = build_selected("problem", {origin: config})
+        except BadInputError:  # its data files are not on this machine
+            continue
+        for id, part in members.items():
+            changed = description.keys.get(id, part.key) != part.key
+            if changed and not table_plan.depends_on_data(part.object):
+                return f"the samples of {id} have changed"
+    return None
+
+
+def _outdated(settings: dict[str, Settings], description: Description, folder: Path) -> list[str]:
+    """Return the estimators of the experiments whose stored records are not those of today."""
+    outdated: dict[str, None] = {}
+    for name, of_experiment in settings.items():
+        for id, part in build_selected("estimator", of_experiment.estimator).items():
+            path = tables.file_path(folder, id)
+            is_stored = id in description.estimators.get(name, []) and path.is_file()
+            if not is_stored or tables.metadata(path).get("estimator_key") != part.key:
+                outdated[id] = None
+    return [*outdated]

@@ -32,6 +32,11 @@ class Description:
     notions    notions of the cells
     n          sample sizes, in increasing order
     reps       number of replications
+    samples    {problem id: {notion: {n: number of replications}}}
+    keys       {problem id: key of the problem}
+    origins    {problem id: name of the problem, or of its family, in the experiments' settings}
+    configuration   {experiment: digest of the settings that determine its samples}
+    estimators      {experiment: estimators whose records are stored}
     """
 
     classes: dict[str, int]
@@ -39,6 +44,11 @@ class Description:
     notions: list[str]
     n: list[int]
     reps: int
+    samples: dict[str, dict[str, dict[str, int]]]
+    keys: dict[str, str]
+    origins: dict[str, str]
+    configuration: dict[str, str]
+    estimators: dict[str, list[str]]
 
 
 def find_folder(given: str | Path | None = None) -> Path:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,22 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def start(out: Path, settings: Settings, counts: dict[str, int]) -> str:
+def start(
+    out: Path, settings: Settings, counts: dict[str, int], todo: dict[str, dict[str, int]]
+) -> str:
     """Write runs/<run id>.json for a run that starts now, and return the new run id.
 
-    `counts` contains the numbers of cells of the plan (see `pending.Tally`).
+    `counts` contains the numbers of cells of the plan (see `pending.Tally`), and `todo` those to
+    compute by estimator and by problem: {"estimator": {id: number}, "problem": {id: number}}.
     """
-    run_id = f"{time.strftime('%Y%m%dT%H%M%S')}-{uuid.uuid4().hex[:8]}"
+    # microseconds: ids of runs that start in the same second are sorted by their start
+    run_id = f"{datetime.now():%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:8]}"
     content = {
         "run_id": run_id,
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "state": "running",
         "cells": counts,
+        "todo": todo,
         **surroundings(),
         "config": settings.to_dict(),
     }

@@ -23,7 +23,8 @@ from harness.common import buckets
 from harness.common.reading import refuse_special
 from harness.errors import BadInputError
 from harness.records import parts
-from harness.records.schema import COLUMNS, FORMER, TRUTHS, dtype
+from harness.records.parameters import add_parameters
+from harness.records.schema import COLUMNS, FORMER, TRUTHS, array_mappings, dtype
 from harness.records.truths import read_table
 
 ORDER = ("problem", "notion", "n", "rep", "estimator", "estimand", "key")  # columns to sort rows by
@@ -36,19 +37,21 @@ T = TypeVar("T")
 # rows has a number. The best attempt at a cell counts: ok and undefined are better than skipped and
 # failed, and these are better than interrupted. Among equally good attempts, the latest counts.
 _CELLS = """create view cells as
-    select key, estimator,
+    select key, estimator, problem,
            coalesce(greatest(ok, undefined), greatest(skipped, failed), interrupted) as written,
            case written when ok then 'ok' when undefined then 'undefined'
                 when skipped then 'skipped' when failed then 'failed'
                 else 'interrupted' end as status
-    from (select key, any_value(estimator) as estimator,
+    from (select key, any_value(estimator) as estimator, any_value(problem) as problem,
                  max(written) filter (status = 'ok') as ok,
                  max(written) filter (status = 'undefined') as undefined,
                  max(written) filter (status = 'skipped') as skipped,
                  max(written) filter (status = 'failed') as failed,
                  max(written) as interrupted
           from r group by key)"""
-_SQL = {"str": "varchar", "int": "bigint", "float": "double"}
+_SQL = {
+    "str": "varchar", "int": "bigint", "float": "double", "arrays": "map(varchar, double[])",
+}  # fmt: skip
 # Query without rows. It gives every column its type, and adds columns that old parts lack.
 _EMPTY = ", ".join(
     f"null::{_SQL[kind]} as {name}"
@@ -148,11 +151,6 @@ def query(
     return rows or []
 
 
-def cell_states(out: Path, run_id: str | None = None) -> dict[str, str]:
-    """Return {key: status} of recorded cells. With `run_id`, only records of this run count."""
-    return dict(query(out, "select key, status from cells", where=run_condition(run_id)))
-
-
 def failures(out: Path, run_id: str, alone: bool) -> int:
     """Return the number of cells that failed in a run and have no better attempt in another run.
 
@@ -179,22 +177,34 @@ def latest(out: Path) -> float:
 def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
     """Return the median CPU seconds of finished cells, for each kind of cell.
 
-    A row is (estimator, estimator key, problem key, notion, n, seconds). If there are many records,
-    only a sample of the cells is read.
+    A row is (estimator key, problem key, notion, n, seconds). If there are many records, only a
+    sample of the cells is read. Of two cells, the faster one counts: the other may have imported
+    modules.
     """
     size = sum(file.stat().st_size for file in parts.part_files(out) if file.is_file())
-    sql = f"""select estimator, estimator_key, problem_key, notion, n, median(s) from
-              (select key, any_value(estimator) as estimator, any_value(estimator_key) as
-               estimator_key, any_value(problem_key) as problem_key, any_value(notion) as notion,
-               any_value(n) as n, max(cpu_seconds) as s from r
+    sql = f"""select estimator_key, problem_key, notion, n, quantile_disc(s, 0.5) from
+              (select key, any_value(estimator_key) as estimator_key, any_value(problem_key) as
+               problem_key, any_value(notion) as notion, any_value(n) as n, max(cpu_seconds) as s
+               from r
                where status in ('ok', 'undefined') and hash(key) % {1 + size // SAMPLED_BYTES} = 0
                group by key) group by all"""
     return query(out, sql)
 
 
-def status_counts(out: Path) -> list[tuple[str, str, int]]:
-    """Return the number of cells for each estimator and status, as (estimator, status, number)."""
-    return query(out, "select estimator, status, count(*) from cells group by all order by all")
+def status_counts(out: Path) -> list[tuple[str, str, str, int]]:
+    """Return the numbers of cells, as (estimator, problem, status, number)."""
+    sql = "select estimator, problem, status, count(*) from cells group by all order by all"
+    return query(out, sql)
+
+
+def recorded_counts(out: Path, run_ids: list[str]) -> list[tuple[str, str, str, int]]:
+    """Return the numbers of cells that runs have recorded, skipped cells excluded.
+
+    A row is (run id, estimator, problem, number).
+    """
+    sql = """select run_id, estimator, problem, count(distinct key) from r
+             where list_contains(?, run_id) and status != 'skipped' group by all"""
+    return query(out, sql, [run_ids]) if run_ids else []
 
 
 def estimated(
@@ -233,7 +243,10 @@ def load_records(
     The frame has one row per estimate, or per cell without an estimate. If a cell was tried several
     times, the best attempt counts: ok and undefined are better than skipped and failed, and these
     are better than interrupted. Among equally good attempts, the latest counts. The columns `truth`
-    and `truth_error` come from the stored truths, and are NaN where a truth is unknown.
+    and `truth_error` come from the stored truths, and are NaN where a truth is unknown. The column
+    `arrays` has {name: array} for estimates with arrays, and None for others. If all columns are
+    loaded, each parameter with several values for one id, as in a sweep, has a column of its own
+    (`harness.records.parameters`).
 
     Parameters
     ----------
@@ -274,7 +287,9 @@ def load_records(
         lambda connection: _frame(connection, out, names, categories),
         keys=keys if keys is None or isinstance(keys, pa.Array) else key_array(keys),
     )
-    return empty_frame()[names] if frame is None else frame
+    if frame is None:
+        return empty_frame()[names]
+    return add_parameters(frame) if columns is None else frame
 
 
 def _frame(
@@ -324,7 +339,11 @@ def _frame(
             used = pd.Categorical.from_codes(values, texts).remove_unused_categories()
             frame[name] = used if categories else pd.Series(used, dtype=object)
         else:
-            frame[name] = pd.array(values, dtypes[name]) if name == "diagnostics" else values
+            frame[name] = values
+            if name == "diagnostics":
+                frame[name] = pd.array(values, dtypes[name])
+            elif name == "arrays":
+                frame[name] = pd.Series(array_mappings(values), dtype=object)
     return pd.DataFrame(frame, copy=False)
 
 

@@ -21,12 +21,16 @@ Imported records are not written to a folder of results.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
+    from numpy.typing import NDArray
 
 STATUSES = ("ok", "skipped", "undefined", "failed", "interrupted", "imported")
 FINISHED = ("ok", "skipped", "undefined")
@@ -36,13 +40,17 @@ COLUMNS = {
     "notion": "str", "n": "int", "rep": "int", "estimator": "str", "estimator_key": "str",
     "estimator_parameters": "str", "seed": "int", "estimand": "str", "value": "float",
     "low": "float", "high": "float", "level": "float", "kind": "str", "diagnostics": "str",
-    "status": "str", "reason": "str", "seconds": "float", "cpu_seconds": "float",
-    "peak_mb": "float", "run_id": "str", "written": "float",
+    "arrays": "arrays", "status": "str", "reason": "str", "seconds": "float",
+    "cpu_seconds": "float", "peak_mb": "float", "run_id": "str", "written": "float",
 }  # fmt: skip
 TRUTHS = ("truth", "truth_error")  # columns that are added when records are loaded
-LATER = ("diagnostics",)  # columns that records of the first version may lack
+LATER = ("diagnostics", "arrays")  # columns that records of earlier versions may lack
 FORMER = {"parts": "diagnostics"}  # {former name of a column: its present name}
-_ARROW = {"str": pa.dictionary(pa.int32(), pa.string()), "int": pa.int64(), "float": pa.float64()}
+ARRAYS = pa.map_(pa.string(), pa.list_(pa.float64()))  # type of the arrays of an estimate
+_ARROW = {
+    "str": pa.dictionary(pa.int32(), pa.string()), "int": pa.int64(), "float": pa.float64(),
+    "arrays": ARRAYS,
+}  # fmt: skip
 
 
 def schema() -> pa.Schema:
@@ -53,10 +61,23 @@ def schema() -> pa.Schema:
 
 
 def dtype(kind: str) -> str:
-    """Return the pandas dtype for a kind of column: "str", "int" or "float"."""
-    return {"str": "object", "int": "int64", "float": "float64"}[kind]
+    """Return the pandas dtype for a kind of column: "str", "int", "float" or "arrays"."""
+    return {"str": "object", "int": "int64", "float": "float64", "arrays": "object"}[kind]
+
+
+def array_mappings(column: Iterable[Any]) -> NDArray[np.object_]:
+    """Return the column `arrays` with values {name: array}, or None without arrays.
+
+    `column` has the values that pandas makes of the type ARRAYS: lists of pairs (name, array).
+    """
+    return np.fromiter((None if pairs is None else dict(pairs) for pairs in column), dtype=object)
 
 
 def has_number(records: pd.DataFrame) -> pd.Series:
     """Return a mask of the records that contain a number, computed or imported."""
     return records["status"].isin(WITH_NUMBER)
+
+
+def has_numbers(records: pd.DataFrame) -> bool:
+    """Return True if any record has a number."""
+    return bool(has_number(records).any())

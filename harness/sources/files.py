@@ -1,7 +1,7 @@
 """Read files of predictions into probabilities and labels.
 
-The formats are npz, csv, tsv, parquet and the published formats of logits. This module turns bytes
-into named arrays; `sources.forms` interprets the arrays.
+The formats are npz, csv, tsv, parquet, JSON Lines and the published formats of logits. This module
+turns bytes into named arrays; `sources.forms` interprets the arrays.
 """
 
 from __future__ import annotations
@@ -20,18 +20,14 @@ import pandas as pd
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from harness.common import parquet
 from harness.common.data_files import members
-from harness.common.parquet import SAFE_BYTES
-from harness.common.reading import refuse_special
+from harness.common.reading import open_file, refuse_large, refuse_special
 from harness.errors import BadInputError
-from harness.sources import forms, pickles
+from harness.math.class_names import as_text
+from harness.sources import forms, json_lines, pickles
 from harness.sources import logits as published
 from harness.sources.forms.terms import Arrays
 
-MOST_COLUMNS = 25_000  # of a table; reading them takes some seconds
-LINE_BYTES = 1 << 24  # largest length of a line of text
-RATIO = 100  # a file may unpack to more bytes, up to this many times its size
 PICKLES = (".p", ".pkl")
 TENSORS = ".safetensors"
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -46,7 +42,8 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content
     path : path
         One of these:
 
-        * .npz, .csv, .tsv (both also with .gz) or .parquet: named arrays or columns.
+        * .npz, .csv, .tsv, .jsonl (the last three also with .gz) or .parquet: named arrays or
+          columns.
         * .p or .pkl: ((logits, labels) of validation, (logits, labels) of test).
         * .safetensors: logits_test and labels_test, or logits_val and labels_val.
         * A folder with nll_logits.npy and nll_labels.npy.
@@ -65,6 +62,8 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content
         One line that says how the file was read.
     names : tuple of str, or None
         Names of the classes.
+    unused : tuple of str
+        Names of the arrays that were not used.
 
     Raises
     ------
@@ -76,8 +75,8 @@ def read(path: str | Path, split: str = "test", **options: Any) -> forms.Content
     if not path.is_dir() and path.stat().st_size == 0:
         raise BadInputError(f"{path} is an empty file; probabilities and labels are needed.")
     named, notes = _named_arrays(path, split)
-    p, y, line, names = forms.read_arrays(named, path, forms.Options(**options))
-    return p, y, "; ".join([f"{path.name}: {line}", *notes]), names
+    p, y, line, names, unused = forms.read_arrays(named, path, forms.Options(**options))
+    return p, y, "; ".join([f"{path.name}: {line}", *notes]), names, unused
 
 
 def arrays(path: str | Path, split: str = "test") -> Arrays:
@@ -96,6 +95,8 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
     for file in members(path):
         refuse_special(file)
     kind = "" if path.is_dir() else _kind(path)
+    if kind in (*PICKLES, TENSORS):
+        refuse_large(path, path.stat().st_size)
     if kind in PICKLES:
         return pickles.read_parts(path)[split], []
     if kind == TENSORS:
@@ -114,6 +115,8 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
             return _parquet(path), []
         if kind in TEXTS:
             return _text(path, kind)
+        if kind in json_lines.ENDINGS:
+            return _json_lines(path, kind), []
     except BadInputError:
         raise
     except Exception as error:
@@ -123,8 +126,9 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
             f"{message}{_remedy(error, kind)}."
         ) from error
     raise BadInputError(
-        f"{path.name} has the ending {kind or '(none)'}; allowed are .npz, .csv and .parquet, and "
-        f"for published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy files."
+        f"{path.name} has the ending {kind or '(none)'}; allowed are .npz, .csv, .parquet and "
+        f".jsonl, and for published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy "
+        "files."
     )
 
 
@@ -169,21 +173,22 @@ def _npz(path: Path) -> Arrays:
             "example with np.savez('preds.npz', probs=p, labels=y)."
         )
     with zipfile.ZipFile(path) as archive:
-        _refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
-    with np.load(path, allow_pickle=False) as archive:
-        named = {name: archive[name] for name in archive.files}
-    for name, values in named.items():
-        if not isinstance(values, np.ndarray):  # a member without numpy's signature comes as bytes
-            raise BadInputError(f"{path}: {name} is damaged; write the file again with np.savez.")
-    return named
+        sizes = []
+        for member in archive.namelist():
+            with archive.open(member) as content:
+                sizes.append(published.array_bytes(content))
+    refuse_large(path, sum(sizes))
+    with np.load(path, allow_pickle=False) as arrays_of_file:
+        return {name: arrays_of_file[name] for name in arrays_of_file.files}
 
 
 def _parquet(path: Path) -> Arrays:
     """Return the columns of a parquet file by name."""
-    names = pq.read_schema(path).names
-    _refuse_width(path, len(names))
-    _refuse_doubles(path, names)
-    return _columns(parquet.read_table(path).to_pandas(), path)
+    with open_file(path) as content, pq.ParquetFile(content) as file:
+        # Only these parts of the metadata: others end the process if they are damaged.
+        _refuse_doubles(path, [as_text(name) for name in file.schema_arrow.names])
+        refuse_large(path, 8 * file.metadata.num_rows * file.metadata.num_columns)
+        return _columns(file.read(use_threads=False).to_pandas(), path)
 
 
 def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
@@ -191,7 +196,6 @@ def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
 
     The first line must name the columns. Numbers are read to the last bit.
     """
-    _scan_text(path, kind)
     with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as file:
         lines = io.TextIOWrapper(file, encoding="utf-8-sig")
         header = next((line for line in lines if line.strip()), "")
@@ -222,13 +226,18 @@ def _text(path: Path, kind: str) -> tuple[Arrays, list[str]]:
     return _columns(frame, path), [note]
 
 
+def _json_lines(path: Path, kind: str) -> Arrays:
+    """Return the fields of a file of JSON Lines by name."""
+    with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as file:
+        return json_lines.read_lines(io.TextIOWrapper(file, encoding="utf-8-sig"), path)
+
+
 def _check_header(header: str, separator: str, path: Path) -> None:
     """Raise BadInputError unless `header`, the first line, names at least two columns."""
     if "\0" in header:
         raise BadInputError(f"{path} holds NUL characters in its first line; save it as UTF-8.")
     names = next(csv.reader([header], delimiter=separator, skipinitialspace=True), [])
-    names = [name.strip() for name in names]
-    _refuse_width(path, len(names))
+    names = [as_text(name) for name in names]
     start = repr(header.strip()[:60])
     if len(names) < 2 and not re.search(r"\s", header.strip()):
         raise BadInputError(
@@ -273,51 +282,6 @@ def _has_decimal_commas(column: pd.Series) -> bool:
     )
 
 
-# Compressed files that unpack to much more than their size
-
-
-def _refuse_bomb(path: Path, unpacked: int) -> None:
-    """Raise BadInputError if a file would unpack to more than 100 times its size.
-
-    `unpacked` is the number of bytes after unpacking. Files that unpack to at most 256 MB are
-    accepted. The check writes nothing to disk.
-    """
-    if unpacked > max(SAFE_BYTES, RATIO * path.stat().st_size):
-        raise BadInputError(
-            f"{path} would unpack to at least {unpacked:,} bytes, more than {RATIO} times its "
-            "size; write it again without compression."
-        )
-
-
-def _scan_text(path: Path, kind: str) -> None:
-    """Raise BadInputError if a text file has a very long line, or is a .gz file that is a bomb.
-
-    A line may have 16 MiB. Longer ones take minutes.
-    """
-    unpacked = line = 0
-    with gzip.open(path) if kind.endswith(".gz") else open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            unpacked += len(block)
-            if kind.endswith(".gz"):
-                _refuse_bomb(path, unpacked)
-            first = len(re.split(rb"[\r\n]", block, maxsplit=1)[0])
-            if line + first > LINE_BYTES:
-                raise BadInputError(
-                    f"{path} has a line of more than {LINE_BYTES:,} bytes; write one line per row."
-                )
-            last = max(block.rfind(b"\n"), block.rfind(b"\r"))
-            line = line + len(block) if last < 0 else len(block) - last - 1
-
-
-def _refuse_width(path: Path, count: int) -> None:
-    """Raise BadInputError if a table has more than 25,000 columns."""
-    if count > MOST_COLUMNS:
-        raise BadInputError(
-            f"{path} has {count:,} columns; at most {MOST_COLUMNS:,} are read, so write the "
-            "probabilities as one array to an .npz file."
-        )
-
-
 # Data frames
 
 
@@ -325,7 +289,7 @@ def _columns(frame: pd.DataFrame, path: Path) -> Arrays:
     """Return the columns of a data frame as arrays by name; a column of lists becomes a matrix."""
     if len(frame) == 0:
         raise BadInputError(f"{path} holds no rows; at least one sample is needed.")
-    return {str(name).strip(): _array(column, str(name), path) for name, column in frame.items()}
+    return {as_text(name): _array(column, str(name), path) for name, column in frame.items()}
 
 
 def _array(column: pd.Series, name: str, path: Path) -> NDArray[Any]:

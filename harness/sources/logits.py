@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.common.data_files import FOLDER_FILES
-from harness.common.reading import open_file, read_bytes
+from harness.common.reading import open_file, read_bytes, refuse_large
 from harness.errors import BadInputError
 
-LARGEST = 1 << 30  # most bytes of a pickle or safetensors file, which is read as a whole
 LONGEST_HEADER = 100_000_000  # most bytes of a header, by the safetensors format
 REMEDY = "download or write the file again"
 SAFETENSORS = {
@@ -38,7 +37,7 @@ def read_safetensors(path: str | Path) -> Arrays:
         If the header is broken, or if the tensors leave gaps in the data or overlap.
     """
     path = Path(path)
-    data = read_whole(path)
+    data = read_bytes(path)
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > min(LONGEST_HEADER, len(data) - 8):
         raise BadInputError(
@@ -101,7 +100,11 @@ def read_folder(path: str | Path) -> Arrays:
     for name, file in zip(("logits", "labels"), FOLDER_FILES):
         try:
             with open_file(Path(path) / file) as content:
+                refuse_large(Path(path) / file, array_bytes(content))
+                content.seek(0)
                 arrays[name] = np.load(content, allow_pickle=False)
+        except BadInputError:
+            raise
         except Exception as error:
             message = str(error).partition("\n")[0].rstrip(".")
             raise BadInputError(
@@ -111,9 +114,12 @@ def read_folder(path: str | Path) -> Arrays:
     return arrays
 
 
-def read_whole(path: Path) -> bytes:
-    """Return all bytes of a file; BadInputError if there are too many."""
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise BadInputError(f"{path} has {size:,} bytes; at most {LARGEST:,} are read.")
-    return read_bytes(path)
+def array_bytes(file: IO[bytes]) -> int:
+    """Return the number of bytes of the array in an open .npy file, by its header."""
+    version = np.lib.format.read_magic(file)
+    is_first = version == (1, 0)
+    read_header = (
+        np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = read_header(file)
+    return math.prod(shape) * int(dtype.itemsize)

@@ -17,7 +17,7 @@ from harness.common.data_files import FOLDER_FILES, sha256
 from harness.common.escaping import unescaped
 from harness.common.paths import EXPERIMENTS, PACKS
 from harness.common.reading import read_text, refuse_special
-from harness.errors import BadInputError, system_sentence
+from harness.errors import BadInputError, guess, system_sentence
 from harness.sources.download import download, failure_text
 
 NAME_WIDTH = 40  # width of the column of names in listings
@@ -128,6 +128,21 @@ def packs_at(path: str) -> tuple[Pack, ...]:
     an unknown path.
     """
     return tuple(pack for pack in packs().values() if pack.rows and _problem_path(pack) == path)
+
+
+def select(name: str) -> list[Pack]:
+    """Return the pack called `name`, or all packs of the group called `name`."""
+    known = packs()
+    if name in known:
+        return [known[name]]
+    chosen = [pack for pack in known.values() if name and pack.group == name]
+    if not chosen:
+        groups = list(dict.fromkeys(pack.group for pack in known.values() if pack.group))
+        raise BadInputError(
+            f"there is no pack {name!r}{guess(name, [*known, *groups])}; "
+            f"groups are {', '.join(groups)}, and `calharness data list` shows all packs."
+        )
+    return chosen
 
 
 def checksums() -> frozenset[str]:

@@ -17,6 +17,7 @@ Checksums:
 from __future__ import annotations
 
 import contextlib
+import csv
 import re
 import shutil
 import sys
@@ -25,6 +26,7 @@ import urllib.error
 from pathlib import Path
 
 from harness.common.data_files import sha256
+from harness.common.paths import EXPERIMENTS
 from harness.common.progress import Progress
 from harness.common.writing import whole_file
 from harness.errors import BadInputError
@@ -41,6 +43,35 @@ UNANSWERED_FILES = 3  # after this many files in a row without an answer, downlo
 
 class NoServerError(Exception):
     """Error that ends the downloads because no server answers any more."""
+
+
+def choose_tasks(table1: bool, datasets: list[str], folds: list[int]) -> list[tuple[str, int]]:
+    """Return the tasks of TabRepo to fetch, as pairs (data set, fold).
+
+    With `table1`, or without `datasets`, they are the tasks of Table 1. If `datasets` or `folds`
+    are given, other data sets or folds are left out.
+
+    With `datasets` and without `table1`, they are all folds of these data sets, or those in
+    `folds`.
+    """
+    if datasets and not table1:
+        return [(dataset, fold) for dataset in datasets for fold in folds or (0, 1, 2)]
+    listed: dict[tuple[str, int], None] = {}  # ordered, each once
+    for path in sorted(EXPERIMENTS.glob("*/table1_tasks.csv")):
+        with path.open(encoding="utf-8") as file:
+            listed |= {(row["dataset"], int(row["fold"])): None for row in csv.DictReader(file)}
+    for position, option, chosen in ((0, "--datasets", datasets), (1, "--folds", folds)):
+        unknown = [name for name in chosen if name not in {task[position] for task in listed}]
+        if unknown:
+            raise BadInputError(
+                f"{option} has {unknown[0]}, which is not in Table 1; correct it, or leave out "
+                "--table1."
+            )
+    return [
+        (dataset, fold)
+        for dataset, fold in listed
+        if (not datasets or dataset in datasets) and (not folds or fold in folds)
+    ]
 
 
 def fetch(root: Path, tasks: list[tuple[str, int]], bases: list[str]) -> list[str]:

@@ -75,8 +75,16 @@ def by_the_authors():
     return result
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", by_the_authors(), ids="-".join)
+def by_cost(case):
+    """Return a parameter of `make hours` for trees from scratch that take ten seconds or more."""
+    estimator, data = case
+    from_scratch = not estimator.startswith("ws_") and "_n1000_" in data
+    repeats = from_scratch and (data.startswith("bin2") or estimator.startswith("catboost"))
+    return pytest.param(case, marks=pytest.mark.hours if repeats else pytest.mark.slow)
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("case", [by_cost(case) for case in by_the_authors()], ids="-".join)
 def test_estimates_equal_the_authors(case):
     data, reported = arrays(case[1]), by_the_authors()[case]
     notion, tolerance = ("binary", BINARY) if data["p"].ndim == 1 else ("canonical", VECTORS)
@@ -104,8 +112,19 @@ EXACT = ("random_forest_cv", "extra_trees_cv")  # no scaling after the trees
 RUNS = published_runs("fig1_runs_trees.csv", "fig3_runs_trees.csv")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case[0]}-{case[1]}")
+def by_novelty():
+    """Return the runs; those of estimators and class numbers seen before are for `make hours`."""
+    seen, parameters = set(), []
+    for case, run in RUNS.items():
+        kinds = {(row["estimator"], row.get("classes")) for row in run}
+        mark = pytest.mark.hours if kinds <= seen else pytest.mark.slow
+        parameters.append(pytest.param(case, marks=mark))
+        seen |= kinds
+    return parameters
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize("case", by_novelty(), ids=lambda case: f"{case[0]}-{case[1]}")
 def test_estimates_equal_the_published_runs(case):
     name, seed = case
     problem, done = harness.load_problem(f"{name}_legacy"), {}
@@ -129,6 +148,7 @@ def test_estimates_equal_the_published_runs(case):
         )
 
 
+@pytest.mark.golden
 @pytest.mark.slow
 def test_the_library_agrees_on_vectors():
     """probmetrics 1.3.0: stratified folds, pooled means, otherwise the same models."""
@@ -318,21 +338,16 @@ SCALAR_EDGES = {
 
 
 @every
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 10])
+@pytest.mark.parametrize("n", [1, 2, 5, 19, 20])
 @pytest.mark.parametrize("k", [2, 3])
 def test_few_samples(calibrator, n, k):
-    """There are fewer samples than inner folds.
-
-    Of two samples each inner model sees one, so that nothing is learned.
-    """
+    """With fewer than 20 samples there are no trees: the scaling is fitted to the prediction."""
     p, y = scalars(n) if k == 2 else vectors(n)
     x = np.array([0.0, 0.2, 1.0]) if k == 2 else np.vstack([np.eye(3), [[0.2, 0.3, 0.5]]])
-    q = replace(calibrator, inner_folds=8).fit(p, y, rng())(x)
+    q = calibrator.fit(p, y, rng())(x)
     assert_probabilities(q, x)
-    if n <= 2:
-        np.testing.assert_array_equal(q, x)
-    if n == 3:  # in two folds, one model would learn from one sample
-        np.testing.assert_array_equal(calibrator.fit(p, y, rng())(p), p)
+    is_scaled = np.array_equal(q, calibrator.scaling(p).fit(p, y)(x))
+    assert is_scaled == (n < 20)
 
 
 @every

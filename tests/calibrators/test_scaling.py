@@ -81,6 +81,7 @@ def test_the_quadratic_is_optimal(seed):
         assert objective(ours) <= minimize(objective, start, method="BFGS").fun + 1e-12
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize(
     "name", ["bin2_cal_n1000_s0", "bin2_over_n1000_s0", "bin2_over_n200_s0", "bin2_underc_n5000_s0"]
 )
@@ -201,6 +202,7 @@ def test_the_matrix_is_optimal(k, seed):
     )
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("name", ["mc3_cal_n1000_s0", "mc3_over_n1000_s0", "mc3_under_n1000_s0"])
 def test_matrix_fits_are_those_of_the_authors(name):
     """The authors' float32 fit stops near the minimum, where ours has no gradient left.
@@ -339,6 +341,7 @@ def of_library():
     )
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("case", of_library(), ids="-".join)
 def test_estimates_equal_the_library(case):
     name, estimator = case
@@ -358,6 +361,7 @@ def test_estimates_equal_the_library(case):
 # The bound in expectation
 
 
+@pytest.mark.golden
 def test_estimates_equal_the_experiment_code():
     """Values agree on the authors' folds, except for components of L1 near 0.
 

@@ -19,7 +19,7 @@ def first_words(text):
     return [line.split()[0] for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "help", "data"])
+@pytest.mark.parametrize("command", [*COMMANDS, "data"])
 def test_help_of_each_command(cli, command):
     """`COMMAND --help`, `COMMAND -h` and `help COMMAND` are one text with every option."""
     code, text, err = cli("help", command)

@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 
 import harness
 from harness import BadInputError
-from harness.estimators import Binned, Debiased
-from harness.estimators.binned import bin_means
+from harness.estimators import Binned, Debiased, DebiasedInterval
+from harness.estimators.binned import bin_means, partition
 
 
 def values(estimator, p, y, rng=0):
@@ -196,6 +196,70 @@ def test_debiased_is_unbiased_and_the_plug_in_is_not(c):
     assert mean["plug-in"] == pytest.approx(truth + noise, abs=1e-14)
 
 
+@pytest.mark.parametrize("rule", ["width", "mass", "kmeans"])
+def test_the_bias_of_debiased_given_the_predictions(rule):
+    """Exact expectation over all outcomes; with equal widths the last bin has a single sample."""
+    p = np.array([0.05, 0.1, 0.2, 0.3, 0.45, 0.5, 0.6, 0.95])
+    c = np.array([0.3, 0.1, 0.6, 0.2, 0.5, 0.9, 0.7, 1.0])
+    estimator = Debiased(bins=3, rule=rule)
+    assign_bins, count = partition(p, 3, rule, np.random.default_rng(0))
+    index, expected = assign_bins(p), 0.0
+    for b in range(count):
+        mine, size = index == b, (index == b).sum()
+        if size > 1:
+            gap, spread = p[mine].mean() - c[mine].mean(), c[mine].var()
+            expected += size / len(p) * (gap**2 - spread / (size - 1))
+    assert _mean_over_outcomes(estimator, p, c) == pytest.approx(expected, abs=1e-14)
+    assert rule != "width" or 1 in np.bincount(index)
+
+
+@pytest.mark.parametrize("n", [2, 4])
+@pytest.mark.parametrize("c", [(0.1, 0.3, 0.7, 0.9), (0.3, 0.1, 0.9, 0.8), (0.5, 0.4, 0.2, 0.0)])
+def test_the_bias_of_debiased_over_predictions_too(c, n):
+    """Exact expectation over all samples of n of four predictions, two in each bin."""
+    p, q = np.array([0.1, 0.3, 0.6, 0.9]), np.array([0.2, 0.4, 0.1, 0.3])
+    c, mean, paired = np.array(c), 0.0, 0.0
+    for drawn in itertools.product(range(4), repeat=n):
+        drawn = np.array(drawn)
+        weight = q[drawn].prod()
+        mean += weight * _mean_over_outcomes(Debiased(2, "width"), p[drawn], c[drawn])
+        paired += weight * _mean_over_outcomes(DebiasedInterval(2, "width"), p[drawn], c[drawn])
+    expected = expected_paired = 0.0
+    for b in (slice(0, 2), slice(2, 4)):
+        q_b = q[b].sum()
+        law = q[b] / q_b
+        d, e_p, e_c = law @ (p - c)[b], law @ p[b], law @ c[b]
+        spread = law @ (p[b] - e_p) ** 2 - 2 * law @ ((p[b] - e_p) * (c[b] - e_c))
+        alone = (1 - q_b) ** (n - 1)
+        expected += q_b * d**2 * (1 - alone)
+        expected_paired += q_b * d**2 * (1 - alone)
+        expected += spread / n * (1 - (1 - q_b) ** n - n * q_b * alone)
+    assert mean == pytest.approx(expected, abs=1e-14)
+    assert paired == pytest.approx(expected_paired, abs=1e-14)
+    assert mean <= q @ (p - c) ** 2
+
+
+def test_debiased_is_too_low_for_calibrated_predictions_in_wide_bins():
+    """Two bins of uniform predictions: the bias is near -2 (1 / 48) / n."""
+    rng, n = np.random.default_rng(0), 20
+    samples = [rng.random((2, n)) for _ in range(4000)]
+    numbers = [values(Debiased(2, "width"), p, u < p)["l2_squared"] for p, u in samples]
+    error = np.std(numbers) / len(numbers) ** 0.5
+    assert abs(np.mean(numbers) + 2 / 48 / n) < 4 * error
+    assert np.mean(numbers) < -4 * error
+
+
+def _mean_over_outcomes(estimator, p, c):
+    """Return the exact mean of l2_squared over all outcomes of p with P(y = 1) = c."""
+    mean = 0.0
+    for y in itertools.product((0, 1), repeat=len(p)):
+        y = np.array(y)
+        weight = np.where(y == 1, c, 1 - c).prod()
+        mean += weight * values(estimator, p, y)["l2_squared"]
+    return mean
+
+
+@pytest.mark.golden
 @pytest.mark.parametrize(
     "name, theirs",
     [
@@ -215,6 +279,7 @@ def test_debiased_equals_uncertainty_calibration(name, theirs):
 # The authors' numbers
 
 
+@pytest.mark.golden
 def test_binned_estimators_equal_the_authors_on_their_inputs():
     compared = 0
     for row in rows("peer_outputs.csv"):

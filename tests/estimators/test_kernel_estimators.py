@@ -336,6 +336,8 @@ def test_tuned_by_hand():
     assert tuned.value == pytest.approx(means[best].mean())
     assert tuned.diagnostics["choice"] == best and tuned.diagnostics["bins"] == (2, 8)[best]
     assert tuned.diagnostics["risk"] == pytest.approx(risks[best].mean())
+    assert tuned.arrays["bins"].tolist() == [2, 8]
+    assert tuned.arrays["risk"] == pytest.approx(risks.mean(axis=1))
     assert tuned.diagnostics["root_risk_se"] == pytest.approx(np.sqrt(risks[best]).std(ddof=1) / 2)
     assert tuned.diagnostics["rms_sd"] == pytest.approx(np.sqrt(means[best]).std(ddof=1))
 
@@ -382,7 +384,7 @@ def test_vectors_by_kmeans_bins():
 
 def test_too_few_samples():
     p, y = sample("beta_overconfident", 11)
-    with pytest.raises(UndefinedError, match="11 samples are too few"):
+    with pytest.raises(UndefinedError, match="11 samples"):
         Tuned(Binned())(p, y, default_rng(0))
     with pytest.raises(UndefinedError, match="need 10"):
         KernelRidge()(p[:9], y[:9], default_rng(0))
@@ -416,7 +418,7 @@ def test_a_setting_needs_a_number():
         (DirichletKernel(), {"bandwidth": ("risk",)}),
         (KernelRidge(), {"gamma": (0.5,)}),
     ):
-        with pytest.raises(BadInputError, match="in a setting of a grid"):
+        with pytest.raises(BadInputError, match="grid"):
             Tuned(estimator, grid)(p, y, default_rng(0))
 
 

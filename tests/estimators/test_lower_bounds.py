@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from frozen import frozen_ids
 from scipy import stats
 
 import harness
 
 SYNTHETIC = [
     name
-    for name in harness.list_problems()
+    for name in frozen_ids("problem")
     if name.startswith(("beta_", "dirichlet")) and not name.endswith("_legacy")
 ]
 QUICK = ["isotonic", "temperature", "nadaraya_watson", "partition", "qs", "sms"]

@@ -7,7 +7,8 @@ from test_arena import CLASSES, FAMILIES, rows
 
 from harness.configure.arena import Arena
 from harness.errors import BadInputError
-from harness.evaluation import arena, arena_own
+from harness.evaluation import arena
+from harness.evaluation.arena import own as arena_own
 
 SQUARES = {"level": 0.95, "low": 0.0, "high": 1.0}
 

@@ -10,9 +10,9 @@ from test_arena import rows
 
 from harness import load_problem
 from harness.configure.compose import compose
-from harness.evaluation import arena_pairs
+from harness.evaluation.arena import pairs as arena_pairs
 from harness.figures import arena_plot
-from harness.pages import arena_tables
+from harness.pages.arena import tables as arena_tables
 from harness.problems.base import ProblemSpec
 
 STREAMS = {"a": "s", "b": "s", "c": "s"}

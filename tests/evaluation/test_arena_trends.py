@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from harness.evaluation.arena_trends import trends
+from harness.evaluation.arena.trends import trends
 
 
 def settings(*rows):

@@ -168,6 +168,20 @@ def test_a_number_counts_once_by_who_judges_it(results):
     assert of_item.set_index("column").loc["error", "experiment"] == order[0]
 
 
+def test_a_number_of_ours_counts_before_a_row_without_one():
+    """A verdict comes first, then a number on other data, whatever the order of the rows."""
+    rows = pd.DataFrame(
+        {
+            "experiment": ["absent", "twin", "judged", "absent", "twin"],
+            "item": "table1", "row": ["a", "a", "a", "b", "b"], "column": "value",
+            "verdict": 2 * ["not reproducible here"] + ["differs"] + 2 * ["not reproducible here"],
+            "ours": [np.nan, 1.0, 2.0, np.nan, 3.0],
+        }
+    )  # fmt: skip
+    once = outcomes.drop_repeats(rows).set_index("row")
+    assert once["experiment"].to_dict() == {"a": "judged", "b": "twin"}
+
+
 def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkeypatch):
     """A number that a formula or the authors' rows give is not counted as recomputed."""
     paper()
@@ -179,7 +193,7 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
         **none,
         "recomputed and agreeing": 1,
         "differing": 1,
-        "no number of ours": 1,
+        "ours of other data": 1,
     }
     assert outcomes.count_outcomes(None, "moskvichev2025") == {**none, "no number of ours": 3}
     lines = [
@@ -192,7 +206,7 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
         **none,
         "constants": 1,
         "differing": 1,
-        "no number of ours": 1,
+        "ours of other data": 1,
     }
     reproduction.reported_path("moskvichev2025").write_text(REPORTED)
     monkeypatch.setattr(
@@ -204,7 +218,7 @@ def test_printed_numbers_are_counted_by_what_came_of_them(paper, results, monkey
         **none,
         "from the authors' rows": 1,
         "differing": 1,
-        "no number of ours": 1,
+        "ours of other data": 1,
     }
 
 
@@ -232,6 +246,33 @@ def test_the_index_shows_every_item_and_asks_for_nothing_outside(paper, results)
     assert index.save(results).read_text() == page
 
 
+def test_the_pages_in_markdown_need_no_page_in_html(paper, results):
+    """They show verdicts, claims and figures, and are the same whether or not pages are drawn."""
+    paper("error by number of samples", "error_1 | error_2 by `n`, in <bits> of $x$")
+    index.save(results)
+    pages = {name: (results / name) for name in ("README.md", "moskvichev2025/README.md")}
+    texts = {name: path.read_text() for name, path in pages.items()}
+    for path in [*results.rglob("*.html")]:
+        path.unlink()
+    index.save(results)
+    assert texts == {name: path.read_text() for name, path in pages.items()}
+    for name, text in texts.items():
+        for link in re.findall(r"\]\(([^)]+)\)", text):
+            assert (pages[name].parent / link).is_file(), (name, link)
+    first, page = texts.values()
+    assert "| [moskvichev2025](moskvichev2025/README.md) | 1 recomputed and" in first
+    assert "| errors shrink | holds, by 0.10 to 0.30 | mean change from n = 100 to 1000" in page
+    assert r"![Figure 1: error\_1 \| error\_2 by `n`, in &lt;bits&gt; of \$x\$](fig1.png)" in page
+    assert "[table1_offline.png](table1_offline.png)" in page
+
+
+def test_a_folder_without_results_of_a_paper_gets_no_page_of_it(paper, tmp_path):
+    paper()
+    index.save(tmp_path / "new")
+    assert [path.name for path in (tmp_path / "new").rglob("*.md")] == ["README.md"]
+    assert "](moskvichev2025" not in (tmp_path / "new" / "README.md").read_text()
+
+
 def test_an_empty_folder_has_an_index_that_says_so(paper, tmp_path):
     paper()
     page = index.save(tmp_path / "new").read_text()
@@ -241,6 +282,19 @@ def test_an_empty_folder_has_an_index_that_says_so(paper, tmp_path):
         and "no picture yet" in page
         and "not tested yet" in page
     )
+
+
+@pytest.mark.parametrize("absent", ["fig1", "table1_offline"])
+def test_findings_are_only_those_of_results_in_the_folder(paper, results, absent):
+    """A part of a paper's figures does not show its findings."""
+    paper()
+    found = ("the strongest of all", "a first finding", "It is as small as the paper says.")
+    page = index.save(results).read_text()
+    assert all(text in page for text in found)
+    for path in results.glob(f"*/{absent}.*"):
+        path.unlink()
+    page = index.save(results).read_text()
+    assert not any(text in page for text in (*found, "strongest findings"))
 
 
 def test_papers_are_listed(paper, results, cli, monkeypatch):

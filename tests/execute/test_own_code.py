@@ -282,7 +282,7 @@ def test_refresh_leaves_skips_as_they_are(out):
         "jobs=1",
     ]
     harness.run(run)
-    from harness.commands.experiment import Experiment
+    from harness.workflow.experiment import Experiment
 
     counts = Experiment.of([*run, "refresh=true"]).compute(quiet=True)
     assert (counts["todo"], counts["skipped"], counts["new_skips"], counts["done"]) == (2, 2, 0, 0)

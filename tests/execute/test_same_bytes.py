@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness.commands.experiment import Experiment
 from harness.common.writing import difference, write_csv
 from harness.evaluation import tables
 from harness.problems.base import Truth, find_truth
+from harness.workflow import drawn
+from harness.workflow.experiment import Experiment
 
 RUN = [
     "problem=beta_overconfident",
@@ -35,18 +36,18 @@ def experiment(tmp_path_factory):
 
 
 def test_tables_and_stamps_do_not_depend_on_the_processor(experiment, tmp_path):
-    frame, rng = experiment.records(), np.random.default_rng(0)
+    frame, rng = experiment.records.read(), np.random.default_rng(0)
     assert (frame["truth_error"].dropna() == 0.0).any()  # of truths by quadrature, about 1e-14
     contents, stamps = set(), set()
     for one in (frame, as_elsewhere(frame, rng), as_elsewhere(frame, rng)):
         write_csv(
-            tables.summary(one, experiment.shown_settings()).drop(columns="cpu_seconds"),
+            tables.summary(one, experiment.settings).drop(columns="cpu_seconds"),
             tmp_path / "a.csv",
         )
         contents.add((tmp_path / "a.csv").read_bytes())
-        stamps.add(experiment.stamp(one))
+        stamps.add(drawn.stamp(experiment, one))
     assert len(contents) == len(stamps) == 1
-    assert experiment.stamp(frame.assign(value=frame["value"] * (1 + 1e-6))) not in stamps
+    assert drawn.stamp(experiment, frame.assign(value=frame["value"] * (1 + 1e-6))) not in stamps
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""Inject every fault at twenty random moments, read 100,000 damaged files: `make faults`.
+"""Inject all faults at random moments: `make faults`.
 
-All kinds of faults are injected at the same time, because most of them wait for long.
+The groups of faults run at the same time, because most of them wait for long.
 
 PYTHONPATH=tests python -m faults.run             all
-PYTHONPATH=tests python -m faults.run stores      one kind of faults (see KINDS), or reading
+PYTHONPATH=tests python -m faults.run stores      one group of faults (see GROUPS)
 PYTHONPATH=tests python -m faults.run --write     and write the table into docs/reliability.md
 """
 
@@ -11,121 +11,104 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
+import importlib.util
 import multiprocessing
 import os
 import platform
 import resource
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from faults import common, loads, processes, stores, surroundings
-from faults.common import environment
+from faults import estimators, injections
+from faults.common import REPOSITORY, Place, Row, table
+from faults.injections import Fault
 
-PAGE = common.REPOSITORY / "docs" / "reliability.md"
+from harness.execute.engines import PACKAGES
+from harness.records.provenance import git_state
+
+PAGE = REPOSITORY / "docs" / "reliability.md"
 BEGIN, END = "<!-- measured: make faults -->", "<!-- end of what was measured -->"
-KINDS: dict[str, Callable[[common.Place], Iterator[common.Row]]] = {
-    "stores": stores.every,
-    "processes": processes.every,
-    "dask": partial(processes.on_cluster, engine="dask"),
-    "ray": partial(processes.on_cluster, engine="ray"),
-    "surroundings": surroundings.every,
-    "loads": loads.every,
+TIMES, ON_CLUSTERS = 20, 3  # injections of each fault: on this machine's processes, on Dask and Ray
+REPS = 100  # replications of the disturbed run, which has four cells for each
+
+
+def _inject_each(faults: Iterable[Fault], place: Place, times: int = TIMES) -> Iterator[Row]:
+    for fault in faults:
+        yield injections.inject(place, fault, times)
+
+
+def _on_cluster(place: Place, engine: str) -> Iterator[Row]:
+    for fault in injections.RUNS:
+        yield injections.inject(place, fault, ON_CLUSTERS, engine)
+    yield from estimators.run_estimators(place, ON_CLUSTERS, engine)
+
+
+def _many_cells(place: Place) -> Iterator[Row]:
+    yield estimators.compute_many_cells(place)
+
+
+GROUPS: dict[str, Callable[[Place], Iterable[Row]]] = {
+    "runs": partial(_inject_each, injections.RUNS),
+    "estimators": partial(estimators.run_estimators, times=TIMES),
+    "stores": partial(_inject_each, injections.STORES),
+    "dask": partial(_on_cluster, engine="dask"),
+    "ray": partial(_on_cluster, engine="ray"),
+    "hosts": partial(_inject_each, injections.HOSTS, times=ON_CLUSTERS),
+    "cells": _many_cells,
 }
-REPS, INPUTS = 250, 100_000
+NEEDS = {"dask": PACKAGES["dask"], "ray": PACKAGES["ray"], "hosts": PACKAGES["dask"]}
 
 
-def start_reading() -> list[subprocess.Popen]:
-    """Start `reading` in two processes."""
-    return [
-        subprocess.Popen(
-            [sys.executable, "-m", "faults.reading", str(INPUTS // 2), str(seed)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
-        for seed in (1, 2)
-    ]
-
-
-def injected(kind: str) -> list[common.Row]:
-    """Inject the faults of a kind, and print each row as soon as it is measured."""
-    rows: list[common.Row] = []
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        with contextlib.redirect_stderr(io.StringIO()):  # progress of the runs in this process
-            place, began, used = common.Place(Path(folder), REPS), time.monotonic(), _cpu()
-            for row in KINDS[kind](place):
-                took = f"{time.monotonic() - began:,.0f} s, {_cpu() - used:,.0f} s of CPU"
-                print("\n    ".join([f"{row.line()} {took}", *row.notes]), flush=True)
-                rows.append(row)
-                began, used = time.monotonic(), _cpu()
-        os.chdir(common.REPOSITORY)
+def inject_group(name: str) -> list[Row]:
+    """Inject the faults of a group, and print each row as soon as it is measured."""
+    if name in NEEDS and importlib.util.find_spec(NEEDS[name]) is None:
+        print(f"{name}: not injected, because {NEEDS[name]} is not installed", flush=True)
+        return []
+    rows: list[Row] = []
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        place, began = Place(Path(folder), REPS), time.monotonic()
+        for row in GROUPS[name](place):
+            took = f"{row.injected} injected, {time.monotonic() - began:,.0f} s"
+            text = f"{row.fault} on {row.engine}: {took}, defects {row.defects}"
+            print("\n    ".join([text, *row.notes]), flush=True)
+            rows.append(row)
+            began = time.monotonic()
     return rows
 
 
 def main(arguments: list[str]) -> int:
     """Inject and print the table. Return 1 if there is any defect."""
-    parser = argparse.ArgumentParser(
-        prog="python -m faults.run", description="Inject every fault at random moments."
-    )
-    names = [*KINDS, "reading"]
-    parser.add_argument(
-        "wanted", nargs="*", metavar="KIND", help=f"{', '.join(names)}; all if none is named"
-    )
-    parser.add_argument(
-        "--write", action="store_true", help="write the table into docs/reliability.md"
-    )
+    parser = argparse.ArgumentParser(prog="python -m faults.run", description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
+    parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
     options = parser.parse_args(arguments)
-    if unknown := set(options.wanted) - set(names):
-        parser.error(f"unknown kind {sorted(unknown)[0]!r}; there are {', '.join(names)}")
-    wanted = options.wanted or names
-    began, used = time.monotonic(), _cpu()
-    os.environ["MPLBACKEND"] = "Agg"
-    reading = start_reading() if "reading" in wanted else []
-    with ProcessPoolExecutor(len(KINDS), multiprocessing.get_context("spawn")) as pool:
-        of_kinds = list(pool.map(injected, [kind for kind in KINDS if kind in wanted]))
-    rows = [row for rows in of_kinds for row in rows]
-    lines = [
-        "| " + " | ".join(common.TITLE) + " |",
-        "|---" * len(common.TITLE) + "|",
-        *(row.line() for row in rows),
-    ]
-    read = [line for each in reading for line in each.communicate()[0].splitlines()]
-    fine = not any(sum(row.counts) for row in rows) and not any(each.wait() for each in reading)
+    if unknown := set(options.groups) - set(GROUPS):
+        parser.error(f"unknown group {sorted(unknown)[0]!r}; there are {', '.join(GROUPS)}")
+    began = time.monotonic()
+    groups = [name for name in GROUPS if name in (options.groups or GROUPS)]
+    with ProcessPoolExecutor(len(groups), multiprocessing.get_context("spawn")) as pool:
+        rows = [row for rows in pool.map(inject_group, groups) for row in rows]
+    usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     took = (
-        f"Measured on {time.strftime('%Y-%m-%d')} by `make faults`, "
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, "
-        f"load {os.getloadavg()[1]:.1f}: {_cpu() - used:,.0f} s of CPU, "
-        f"{time.monotonic() - began:,.0f} s in all."
+        f"Measured on `{git_state().get('commit', '')[:8]}` ({time.strftime('%Y-%m-%d')}) by "
+        f"`make faults`, Python {platform.python_version()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[2]:.1f}: "
+        f"{sum(each.ru_utime + each.ru_stime for each in usage):,.0f} s of CPU, "
+        f"{(time.monotonic() - began) / 60:,.0f} minutes."
     )
-    print("\n".join([*lines, *read, took]))
+    lines = [*table(rows), "", took]
+    print("\n".join(lines))
     if options.write:
         text = PAGE.read_text()
         head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
-        parts = [
-            BEGIN,
-            "",
-            *lines,
-            "",
-            took,
-            *(["", "```text", *read, "```"] if read else []),
-            "",
-            END,
-        ]
-        PAGE.write_text(head + "\n".join(parts) + tail)
-    return int(not fine)
-
-
-def _cpu() -> float:
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in both)
+        PAGE.write_text("\n".join([head + BEGIN, "", *lines, "", END + tail]))
+    return int(any(sum(row.defects) for row in rows))
 
 
 if __name__ == "__main__":

@@ -13,17 +13,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from faults.common import environment, handles_signals, wait_for, write_record
+from cell_states import cell_states
+from faults.common import environment, wait_for, write_record
 
 from harness import Estimate
 from harness.commands import app as command_line
-from harness.commands.health import examine, status_text
 from harness.common.writing import whole_file
 from harness.configure.compose import out_folder
 from harness.errors import BadInputError, system_sentence
 from harness.estimators.application import WrongAnswerError, apply
 from harness.execute import stops
 from harness.records import parts, reader
+from harness.workflow.health import examine
+from harness.workflow.status import status_text
 
 P, Y = np.array([0.2, 0.8]), np.array([0, 1])
 NO_NUMBERS = {
@@ -92,7 +94,7 @@ def test_a_part_with_foreign_content_is_refused(out, name):
     pq.write_table(
         table.set_column(table.column_names.index(name), name, pa.array([value])), theirs
     )
-    for read in (reader.cell_states, reader.load_records, reader.status_counts):
+    for read in (cell_states, reader.load_records, reader.status_counts):
         with pytest.raises(
             BadInputError,
             match=f"{theirs.name} is not a readable record part .*{re.escape(reason)}.*--repair",
@@ -101,7 +103,7 @@ def test_a_part_with_foreign_content_is_refused(out, name):
     assert f"PROBLEM  {theirs} cannot be read" in examine(out)[0]
     before = ours.read_bytes()
     assert f"moved    {theirs}" in examine(out, repair=True)[0]
-    assert reader.cell_states(out) == {"b": "ok"} and ours.read_bytes() == before
+    assert cell_states(out) == {"b": "ok"} and ours.read_bytes() == before
 
 
 @pytest.mark.parametrize("content", ["[]", '{"config": []}', "[" * 100_000])
@@ -153,7 +155,7 @@ def test_a_rename_that_is_done_and_said_to_have_failed_is_done(out, monkeypatch)
 
     monkeypatch.setattr(os, "replace", twice)
     write_record(out)
-    assert reader.cell_states(out) == {"a": "ok"}
+    assert cell_states(out) == {"a": "ok"}
 
 
 def test_a_refresh_counts_though_the_clock_was_set_back(out, monkeypatch):
@@ -204,17 +206,21 @@ def test_an_interruption_that_python_turns_into_another_error_is_one(
 
 
 @pytest.mark.parametrize("number, status", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_during_the_first_imports_is_one_sentence_and_a_status(number, status):
-    """The command handles signals before it imports numpy. It is the first to handle SIGTERM."""
+def test_a_signal_during_the_first_imports_is_one_sentence_and_a_status(tmp_path, number, status):
+    """The command handles signals before it imports numpy, which here never ends to be imported."""
+    importing = tmp_path / "importing"
+    text = f"import time\nopen({str(importing)!r}, 'w').close()\ntime.sleep(1000)\n"
+    (tmp_path / "numpy.py").write_text(text)
+    path = os.pathsep.join([str(tmp_path), environment()["PYTHONPATH"]])
     process = subprocess.Popen(
         [sys.executable, "-m", "harness", "status"],
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=environment(PYTHONPATH=path),
         # SIGINT is ignored where the tests run in the background
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    wait_for(process, handles_signals, process.pid)
+    wait_for(process, importing.exists)
     process.send_signal(number)
     assert process.communicate()[1] == "calharness: interrupted\n"
     assert process.returncode == status

@@ -1,10 +1,7 @@
-"""Hostile files: devices and pipes, files that unpack to far more than their size, long lines."""
+"""Hostile files: devices and pipes, tables that do not fit into memory, long labels."""
 
-import gzip
 import os
 import socket
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -12,16 +9,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cell_states import cell_states
 from faults.common import write_record
 
 import harness
-from harness.commands.health import examine, status_text
-from harness.common import buckets, data_files, parquet, reading, writing
+from harness.common import buckets, data_files, memory, reading, writing
 from harness.configure.compose import compose
 from harness.errors import BadInputError
 from harness.judging import judge, page, saved
 from harness.records import parts, reader, truths
 from harness.sources import files
+from harness.workflow.health import examine
+from harness.workflow.status import status_text
 
 # Special files
 
@@ -91,21 +90,28 @@ def test_no_special_file_is_a_target(tmp_path, special, cli):
     assert os.lstat(path) == before
 
 
-def test_a_special_part_is_named_at_once_and_moved_aside(out, special):
-    """The readers once waited for a minute, as if another process had joined the part."""
+def test_a_special_part_is_named_at_once_and_moved_aside(out, special, monkeypatch):
+    """The readers once listed the parts for a minute, as if another process had joined them."""
     make, kind = special
     write_record(out, key="b")
     write_record(out)
     part = parts.part_files(out)[0]
     part.unlink()
     make(part)
-    started = time.monotonic()
-    for read in (reader.cell_states, reader.load_records, status_text):
+    listings, list_parts = [], parts.part_files
+
+    def listed(folder):
+        listings.append(folder)
+        assert len(listings) < 20
+        return list_parts(folder)
+
+    monkeypatch.setattr(parts, "part_files", listed)
+    for read in (cell_states, reader.load_records, status_text):
         with pytest.raises(BadInputError, match=f"{part.name} is not .*it is {kind}, not a file"):
             read(out)
     assert f"PROBLEM  {part} cannot be read (it is {kind}" in examine(out)[0]
     assert f"moved    {part} to" in examine(out, repair=True)[0]
-    assert len(reader.cell_states(out)) == 1 and time.monotonic() - started < parts.RACE_SECONDS
+    assert len(cell_states(out)) == 1
 
 
 def test_special_truths_runs_and_addresses_are_not_opened(out, special):
@@ -135,148 +141,34 @@ def test_a_special_file_in_a_folder_of_configuration_is_not_opened(tmp_path, spe
             compose([asked, "problem=beta_wavy", "estimator=[mine]"])
 
 
-# Files that unpack to far more than their size
+# Tables that do not fit into memory, by their headers
 
 
-def _dense(batches):
-    return sum(batch.num_rows for batch in batches)
-
-
-def _lists(values):
-    """Return a table of one row whose list has many zeros."""
-    zeros = pa.array(np.zeros(values))
-    return pa.table({"p": pa.ListArray.from_arrays(pa.array([0, values]), zeros), "y": [0]})
-
-
-def _texts(rows, characters):
-    """Return a table whose rows have the same text, which the file stores once."""
-    index = pa.array(np.zeros(rows, dtype=np.int32))
-    text = pa.DictionaryArray.from_arrays(index, pa.array(["x" * characters]))
-    return pa.table({"p": np.full(rows, 0.5), "text": text, "y": np.zeros(rows)})
-
-
-BOMBS = {
-    "lists": (lambda: _lists(2**18), {}),
-    "texts": (lambda: _texts(2**10, 2**12), {}),
-    "texts without their schema": (lambda: _texts(2**10, 2**12), {"store_schema": False}),
-    "rows": (lambda: pa.table({"p": np.full(2**20, 0.5), "y": np.zeros(2**20)}), {}),
-}
-
-
-@pytest.mark.parametrize("name", BOMBS)
-def test_parquet_is_measured_before_and_while_it_is_read(tmp_path, monkeypatch, name):
-    make, options = BOMBS[name]
-    path = tmp_path / "a.parquet"
-    pq.write_table(make(), path, compression="zstd", **options)
-    rows = _dense(parquet.read_batches(path))
-    assert rows == pq.read_metadata(path).num_rows
-    monkeypatch.setattr(parquet, "SAFE_BYTES", 2**20)
-    monkeypatch.setattr(parquet, "RATIO", 1)
-    for read in (files.read, lambda path: _dense(parquet.read_batches(path))):
-        with pytest.raises(BadInputError, match="a.parquet would unpack to more than .* times its"):
-            read(path)
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has this limit")
-def test_one_page_that_is_too_large_meets_a_limit_on_memory():
-    with pytest.raises(MemoryError), parquet.limited_memory(2**28):
-        bytearray(2**29)
-    assert len(bytearray(2**29)) == 2**29
-
-
-@pytest.mark.parametrize("has_digest", [True, False])
-def test_a_part_that_unpacks_to_far_more_than_its_size_is_refused(out, monkeypatch, has_digest):
-    write_record(out, key="b")
-    whole = pq.read_table(parts.part_files(out)[0])
-    rows = pa.concat_tables([whole] * 1000)
-    name = rows.column_names.index("diagnostics")
-    texts = pa.array(["x" * 3000] * 1000)
-    rows = rows.set_column(name, "diagnostics", texts).append_column("more", texts)
-    if has_digest:
-        parts.write_table(out, rows)
-    else:
-        pq.write_table(rows, out / "records" / "part-ffff.parquet")
-    assert reader.cell_states(out) == {"b": "ok"}
-    monkeypatch.setattr(parquet, "SAFE_BYTES", 2**20)
-    monkeypatch.setattr(parquet, "RATIO", 1)
-    for part in parts.part_files(out):
-        os.utime(part, ns=(0, 0))  # the check of an unchanged part is not repeated
-    with pytest.raises(BadInputError, match="it would unpack to more than .*doctor --repair"):
-        reader.load_records(out)
-    assert "moved" in examine(out, repair=True)[0]
-    assert reader.cell_states(out) == {"b": "ok"}
-
-
-_BOMB = """
-import resource, sys
-from harness.errors import BadInputError
-from harness.sources import files
-try:
-    files.read(sys.argv[1])
-except BadInputError as error:
-    print(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_honest", [True, False])
-def test_a_bomb_of_lists_takes_less_than_2_gb(tmp_path, is_honest):
-    """1 kB unpacks to 400 MB. The footer of the second file says that its list has one value."""
-    path, values = tmp_path / "a.parquet", 50_000_000
-    pq.write_table(_lists(values), path, compression="zstd")
-    content = path.read_bytes()
-    assert len(content) < 5000
-    if not is_honest:
-        count, digits = 2 * values, []
-        while count > 127:
-            digits.append(count & 127 | 128)
-            count >>= 7
-        number = bytes([*digits, count])
-        one = bytes([0x82] + [0x80] * (len(number) - 2) + [0])
-        footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-        assert number in content[footer:]
-        path.write_bytes(content[:footer] + content[footer:].replace(number, one))
-        assert pq.read_metadata(path).row_group(0).column(0).num_values == 1
-    done = subprocess.run(
-        [sys.executable, "-c", _BOMB, str(path)], capture_output=True, text=True, timeout=120
-    )
-    message, megabytes = done.stdout.splitlines()
-    assert "would unpack to more than 268,435,456 bytes" in message and int(megabytes) < 2000
+def test_a_table_that_does_not_fit_into_memory_is_refused_from_its_header(tmp_path, monkeypatch):
+    p, y = np.full((1000, 4), 0.25), np.zeros(1000)
+    (tmp_path / "folder").mkdir()
+    for name, array in zip(data_files.FOLDER_FILES, (8 * p, y)):
+        np.save(tmp_path / "folder" / name, array)
+    np.savez_compressed(tmp_path / "a.npz", p=p, y=y)
+    frame = pd.DataFrame(p, columns=["p0", "p1", "p2", "p3"]).assign(y=y)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for name, size in {"folder": 32_000, "a.npz": 40_000, "a.parquet": 40_000}.items():
+        monkeypatch.setattr(memory, "default_limit", lambda size=size: size)
+        assert files.read(tmp_path / name)[0].shape == (1000, 4)
+        monkeypatch.setattr(memory, "default_limit", lambda size=size: size - 1)
+        with pytest.raises(BadInputError, match=f"a table of {size:,} bytes, but only"):
+            files.read(tmp_path / name)
 
 
 # Work without end
 
 
-def test_lines_columns_labels_and_classes_have_limits(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "MOST_COLUMNS", 100)
-    line = b"p,y\n0.5,1\n" + b"0" * (files.LINE_BYTES + 1) + b",1\n"
-    header = ",".join(f"p{column}" for column in range(files.MOST_COLUMNS)).encode()
-    label = b"p,y\n0.5,0\n0.5," + b"a" * 1001 + b"\n"
-    (tmp_path / "line.csv").write_bytes(line)
-    (tmp_path / "line.csv.gz").write_bytes(gzip.compress(line, 1))
-    (tmp_path / "columns.csv").write_bytes(header + b",y\n")
-    (tmp_path / "label.csv").write_bytes(label)
-    names = [f"p{column}" for column in range(files.MOST_COLUMNS + 1)]
-    pq.write_table(pa.table({name: [0.5] for name in names}), tmp_path / "columns.parquet")
-    for name, message in (
-        ("line.csv", "line of more than 16,777,216 bytes"),
-        ("line.csv.gz", "line of more than 16,777,216 bytes"),
-        ("columns.csv", "101 columns; at most 100"),
-        ("columns.parquet", "101 columns; at most 100"),
-        ("label.csv", "a label of 1,001 characters; at most 1,000"),
-    ):
-        with pytest.raises(BadInputError, match=message):
-            files.read(tmp_path / name)
+def test_labels_and_classes_have_limits(tmp_path):
+    (tmp_path / "label.csv").write_text("p,y\n0.5,0\n0.5," + "a" * 1001 + "\n")
+    with pytest.raises(BadInputError, match="a label of 1,001 characters; at most 1,000"):
+        files.read(tmp_path / "label.csv")
     with pytest.raises(BadInputError, match="1,001 classes; at most 1,000"):
         judge.judge(np.full((2, 1001), 1 / 1001), np.zeros(2, dtype=int))
-
-
-def test_a_line_of_16_mib_is_read(tmp_path):
-    path = tmp_path / "a.csv"
-    text = "a" * (files.LINE_BYTES - 8)
-    path.write_text(f"p,y,text\n0.5,1,{text}\n0.5,0,b\n")
-    assert files.arrays(path)["text"][0] == text
 
 
 def test_many_labels_take_linear_time(tmp_path):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from test_figures import rows, settings_of
+from test_plots import rows, settings_of
 
 from harness.configure.figure import Labels
 from harness.evaluation import reproduction
@@ -113,6 +113,22 @@ def test_open_marks_in_the_colour_of_ours(result, tmp_path, monkeypatch, same):
         "Open marks: the paper" in figure.get_label()
         and ("bars of one standard error" in figure.get_label()) != same
     )
+
+
+@pytest.mark.parametrize("change", ["n", "estimator", "problem"])
+def test_a_variation_without_the_papers_cells_has_no_open_marks(
+    result, tmp_path, monkeypatch, change
+):
+    """Neither legend nor caption mention the paper where none of its numbers is drawn."""
+    written(tmp_path, monkeypatch, ("fig1", "Sine, n = 100", "A", 0.05))
+    settings = of_paper(result, "fig1")
+    assert "Open marks" in plots.convergence(result, settings).get_label()
+    keep = {"n": result["n"].ne(100), "estimator": result["estimator"].ne("a")}
+    rest = result[keep[change]] if change in keep else result.assign(problem="other")
+    figure = plots.convergence(rest, settings)
+    assert "Open marks" not in figure.get_label()
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert papers_points.TEXT not in texts
 
 
 def test_the_true_value_is_drawn_once(result):

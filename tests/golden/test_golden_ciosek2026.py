@@ -26,6 +26,8 @@ from harness.estimators.certified.lower import epoch_ends
 from harness.estimators.certified.rank_window_kernels import rank_windows
 from harness.math.concentration import dkw, empirical_bernstein, kl_lower, kl_upper
 
+pytestmark = pytest.mark.golden
+
 FOLDER = Path(__file__).parents[1] / "golden" / "ciosek2026"
 RAW = ("F1_smooth raw", "F3_step raw")
 PERTURBED = ("F1_smooth pert", "F3_step pert")

@@ -17,6 +17,8 @@ from harness.math.kernels import dirichlet_sums
 from harness.math.notions import one_hot
 from harness.math.risk import ResidualGram, residuals, risk
 
+pytestmark = pytest.mark.golden
+
 FOLDER = Path(__file__).parents[1] / "golden" / "gruber2025"
 NOTION = {"TCE": "top_label", "CCE": "canonical"}
 PIPELINES = {

@@ -13,6 +13,8 @@ from harness.estimators import CKCE, SKCE, SimplexECE
 from harness.estimators.ckce_solvers import System
 from harness.math.kernels import median_distance
 
+pytestmark = pytest.mark.golden
+
 FOLDER = Path(__file__).parents[1] / "golden" / "moskvichev2025"
 METHODS = ("cholesky", "low_rank", "auto")
 REAL = {

@@ -49,6 +49,7 @@ def clipped(case):
     return np.clip(arrays(case)["q"], 1e-7, 1 - 1e-7)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("case", CASES)
 def test_bregman_calibration_errors_refinement_and_sharpness(case):
     q, y = arrays(case)["q"], arrays(case)["y"]
@@ -73,6 +74,7 @@ def test_bregman_calibration_errors_refinement_and_sharpness(case):
     assert checked == (1 if case == "missing_class" else 72)
 
 
+@pytest.mark.golden
 def test_their_sharpness_fails_on_a_class_never_seen_and_ours_does_not():
     q, y = arrays("missing_class")["q"], arrays("missing_class")["y"]
     assert len(np.unique(y)) < q.shape[1]
@@ -84,6 +86,7 @@ def test_their_sharpness_fails_on_a_class_never_seen_and_ours_does_not():
     assert np.isfinite(estimates["sharpness_kl"].value)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("case", CASES[:4])
 def test_kernels_and_ratios(case):
     g, y = clipped(case), arrays(case)["y"]
@@ -104,6 +107,7 @@ def test_kernels_and_ratios(case):
     assert checked == 20
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("case", CASES[:4])
 def test_bandwidth_of_the_largest_likelihood(case):
     (theirs,) = [r for r in rows(case) if r["function"].startswith("get_bandwidth")]
@@ -112,6 +116,7 @@ def test_bandwidth_of_the_largest_likelihood(case):
     )
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("case", CASES[:4])
 def test_binned_estimators(case):
     """The authors compute in float32."""
@@ -131,6 +136,7 @@ def test_binned_estimators(case):
     assert kl == pytest.approx(theirs["ECELoss_KL classwise 15 bins"], rel=1e-6)
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("method", ["uncal", "temp-nll", "iso"])
 def test_the_numbers_of_table_2_on_recalibrated_networks(method):
     data, out = arrays("recal"), arrays("recal_out")

@@ -3,11 +3,18 @@
 import os
 from pathlib import Path
 
+import judged
 import numpy as np
 import pytest
 from scipy.special import softmax
 
 from harness.judging.data import from_arrays
+
+
+@pytest.fixture
+def cases():
+    """Return the folder of small inputs with known answers."""
+    return Path(__file__).parents[1] / "cases"
 
 
 @pytest.fixture
@@ -23,3 +30,9 @@ def real_network():
         return from_arrays(p, pack["labels"].astype(int), name=name)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def judgements():
+    """Return judgements made by hand."""
+    return {name: make() for name, make in judged.MAKERS.items()}

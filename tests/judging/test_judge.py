@@ -1,11 +1,15 @@
 """`harness.judge`, `harness.ece`, and the predictions that they read."""
 
+import pickle
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import harness
 from harness.errors import BadInputError
 from harness.judging.data import aligned, from_arrays, from_file
+from harness.judging.verdict import choose_verdict
 
 
 def test_answers_arrive_in_order_and_fewer_questions_change_nothing():
@@ -134,3 +138,27 @@ def test_plot_draws_on_axes_and_leaves_the_style_of_the_session():
     ax = judgement.plot()
     assert ax.get_ylabel() == "event frequency" and len(ax.figure.axes) == 2
     assert dict(matplotlib.rcParams) == before
+
+
+def test_common_names_and_conventions_of_python():
+    p, y = np.array([0.25, 0.5, 0.75, 0.75]), np.array([0, 0, 1, 1])
+    mass = harness.ece(p, y, "binary", bins=2, binning="mass")
+    assert mass == (2 * 0.375 + 2 * 0.25) / 4 and "mass" in repr(mass) and str(mass) == "0.3125"
+    assert pickle.loads(pickle.dumps(mass)) == mass and type(mass + 0) is float
+    with pytest.raises(BadInputError, match="binning is 'kmeans'"):
+        harness.ece(p, y, binning="kmeans")
+    estimate = harness.estimate("binned15", p, y, "binary")["l1"]
+    assert f"{estimate:.3f}" == f"{estimate.value:.3f}" and float(estimate) == estimate.value
+    with pytest.raises(BadInputError, match="did you mean 'binned15'"):
+        harness.estimate("ece", p, y)
+    judgement = harness.judge(p, y)
+    assert repr(judgement) == choose_verdict(judgement)[0]
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_a_reliability_diagram_in_given_axes(k):
+    p, y = (np.array([0.1, 0.4, 0.8]), [0, 0, 1]) if k == 1 else (np.eye(3) * 0.7 + 0.1, [0, 1, 1])
+    ax = Figure().subplots()
+    assert harness.reliability_diagram(p, y, ax) is ax
+    assert ax.get_xlabel() and ax.get_ylabel() and len(ax.lines) == 2
+    assert len(harness.reliability_diagram(p, y).figure.axes) == 2  # with the histogram

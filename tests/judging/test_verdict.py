@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from harness.judging import verdict
 from harness.judging.data import from_arrays
-from harness.judging.findings import Interval
+from harness.judging.interval import Interval
 from harness.judging.judge import judge_data
 
 
@@ -32,7 +32,7 @@ def words(text):
         (5_000, 1.6, 0.0, 0.0, "Underconfident: says 78 %, is right 84 %"),
         (3_000, 1.0, -1.0, 0.0, "Probabilities too high: says 49 % on average, 34 % happens"),
         (20_000, 1.0, -1.5, -5.0, "Probabilities too high: says 3 % on average, 1 % happens"),
-        (5_000, 1.0, 0.0, 0.0, "No miscalibration found: says 78 %, is right 78 %"),
+        (5_000, 1.0, 0.0, 0.0, "No miscalibration found: says 78.0 %, is right 78.2 %"),
     ],
 )
 def test_verdicts_on_binary_models(n, slope, shift, centre, text):
@@ -92,3 +92,14 @@ def test_comparison_of_two_models(calibration, error_rate, text):
     versus = replace(judgement.versus, differences=rows)
     assert verdict.compare_models(replace(judgement, versus=versus)) == text
     assert verdict.compare_models(replace(judgement, others=())) is None
+
+
+def test_the_accuracy_has_the_same_digits_everywhere():
+    """Always predicting class 0 is right for 75.5 %, and the predictions are right for 75 %."""
+    y = np.repeat([0, 1], [151, 49])
+    p = np.where(np.arange(200) < 150, 0.1, np.where(np.arange(200) < 151, 0.9, 0.2))
+    judgement = judge_data([from_arrays(p, y)], questions=["calibrated", "how_far"])
+    accuracy = verdict.key_numbers(judgement)[1]
+    assert words(accuracy.text) == "75.0 %" and "right for 75.5 %" in words(accuracy.note)
+    title = words(verdict.choose_verdict(judgement)[0])
+    assert "is right" not in title or "is right 75.0 %" in title

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import harness
-from harness.evaluation.reliability import corp
-from harness.judging.data import from_arrays
+from harness.judging.data import from_arrays, from_file
 from harness.judging.gaps import LEAST, count_p_value, folded_quantile, holm, measure_gap
 from harness.judging.groups import judge_groups, split
+from harness.judging.judge import judge_data
 from harness.judging.where import thin, where
+from harness.math.reliability import corp
 
 
 def dirichlet(n, k, seed):
@@ -54,9 +55,11 @@ def test_calibrated_scores_are_rarely_rejected():
     assert np.mean(rejected) <= 0.05 + 3.0 * np.sqrt(0.05 * 0.95 / 200)
 
 
-def test_an_event_of_probability_0_is_impossible():
-    gap = measure_gap(np.array([0.0, 0.5, 0.5]), np.array([1, 0, 1]), 0.95)
-    assert gap.p_value == 0.0 and gap.impossible == 1
+def test_a_class_with_an_event_of_probability_0_stands_out():
+    p = np.tile([0.0, 0.4, 0.6], (100, 1))
+    y = np.r_[0, np.repeat([1, 2], [39, 60])]
+    worst = where(from_arrays(p, y), 0.95).classes[0]
+    assert worst.name == "0" and worst.stands_out and worst.adjusted == 0.0
 
 
 @pytest.mark.parametrize(
@@ -134,9 +137,75 @@ def test_a_group_that_is_off_is_found_among_many():
     answer = where(from_arrays(p, y, groups=groups), 0.95)
     worst, *others = answer.groups
     assert (worst.column, worst.value, worst.gap.sign) == ("town", "c", -1)
-    assert "Of the groups, town = c is worst" in answer.sentence
+    assert "town = c" in answer.sentence and worst.stands_out
     assert all(row.adjusted > 0.05 for row in others if row.column == "town")
     assert any(note.startswith("age has many values") for note in answer.notes)
+
+
+@pytest.mark.parametrize("share", [0.004, 0.02, 0.2])
+def test_groups_that_are_exchangeable_are_rarely_named(share):
+    """Scores are calibrated, and groups are drawn at random: 5 % may be named."""
+    named, reps, n = 0, 100, 500
+    for r in range(reps):
+        rng = np.random.default_rng([r, int(1000 * share)])
+        p = share * rng.beta(0.5, 2.0, n) / 0.2
+        p = p.clip(max=1.0)
+        groups = rng.integers(0, 2 + r % 9, n).astype(str)
+        answer = where(from_arrays(p, (rng.random(n) < p).astype(int), groups=groups), 0.95)
+        named += any(group.stands_out for group in answer.groups)
+    assert named <= 0.05 * reps + 3.0 * np.sqrt(0.05 * 0.95 * reps)
+
+
+def test_errors_that_cancel_within_a_group_are_not_called_a_gap():
+    """Events vary more than these scores tell, as the scores are too near to 0 and 1."""
+    named, reps, n = 0, 100, 400
+    for r in range(reps):
+        rng = np.random.default_rng([1, r])
+        sure = rng.random(n) < 0.5
+        y = (rng.random(n) < np.where(sure, 0.8, 0.2)).astype(int)
+        p, groups = np.where(sure, 0.99, 0.01), rng.integers(0, 2, n).astype(str)
+        answer = where(from_arrays(p, y, groups=groups), 0.95)
+        named += any(group.stands_out for group in answer.groups)
+        for group in answer.groups:
+            assert group.gap.low <= 0.0 <= group.gap.high or group.gap_adjusted <= 0.05
+            assert group.adjusted <= group.gap_adjusted
+    assert named <= 0.05 * reps + 3.0 * np.sqrt(0.05 * 0.95 * reps)
+
+
+def test_neither_group_of_a_forest_is_shown_to_be_off(cases):
+    judgement = judge_data([from_file(cases / "forest.csv", group="sex")], questions=["where"])
+    answer = judgement.where
+    assert {group.value for group in answer.groups} == {"female", "male"}
+    for group in answer.groups:
+        assert not group.stands_out and group.gap.low <= 0.0 <= group.gap.high
+        assert group.value not in answer.sentence
+        numbers = judgement.to_json()["numbers"]
+        assert numbers[f"group.sex.{group.value}.gap.low"]["value"] == group.gap.low
+
+
+def test_the_region_with_the_largest_share_is_named(cases):
+    judgement = judge_data([from_file(cases / "three_classes.csv")], questions=["where"])
+    answer = judgement.where
+    region = max(answer.regions, key=lambda region: region.share)
+    assert (region.low, region.high) == (0.7, 0.8)
+    assert region.share == pytest.approx(0.304, abs=0.001)
+    assert "30 %, is between 0.7 and 0.8 (" in answer.sentence
+    assert str(judgement).count("By score") == 1 and "largest share" in str(judgement)
+
+
+def test_a_named_region_is_off():
+    """One region of ten is off; a region that is not off may be named in 5 % of the samples."""
+    wrong, right, reps, n = 0, 0, 60, 1500
+    for r in range(reps):
+        rng = np.random.default_rng([2, r])
+        p = rng.random(n)
+        off = (p >= 0.3) & (p < 0.4)
+        y = (rng.random(n) < p + 0.2 * off).astype(int)
+        sentence = where(from_arrays(p, y), 0.95).sentence
+        is_right = " between 0.3 and 0.4 " in sentence
+        right += is_right
+        wrong += " between " in sentence and not is_right
+    assert wrong <= 0.05 * reps and right >= 0.8 * reps
 
 
 MISSING = np.array([None, "a", "b"] * 100, dtype=object)

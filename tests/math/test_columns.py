@@ -96,6 +96,57 @@ def test_classes_that_are_numbers_name_the_labels():
     assert harness.ece(named, Y == 0) == harness.ece(columns, (Y == 0).astype(int))
 
 
+TEN = np.random.default_rng(1).dirichlet(np.ones(12), 200)
+LABEL = np.random.default_rng(2).integers(0, 12, 200)
+BY_TEXT = [f"prob_class_{j}" for j in sorted(range(12), key=str)]
+NUMBERED = pd.DataFrame(TEN, columns=[f"prob_class_{j}" for j in range(12)])[BY_TEXT]
+TRUE = LABEL > 5
+TRUTH = pd.DataFrame({"p_True": TEN[:, 0], "p_False": 1.0 - TEN[:, 0]})
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        LABEL,
+        LABEL.astype(float),
+        LABEL.astype(str),
+        [f"class_{j}" for j in LABEL],
+        [f"{j:03d}" for j in LABEL],
+    ],
+)
+def test_numbers_in_names_are_matched_by_value(labels):
+    assert harness.ece(NUMBERED, labels) == harness.ece(TEN, LABEL)
+    classes = [name.removeprefix("prob_") for name in BY_TEXT]
+    assert harness.ece(NUMBERED, labels, classes=classes) == harness.ece(TEN, LABEL)
+
+
+@pytest.mark.parametrize(
+    "columns", [("True", "False"), ("yes", "no"), (True, False), ("p_1", "p_0")]
+)
+def test_truth_values_in_names_are_matched_by_value(columns):
+    expected = harness.ece(TEN[:, 0], TRUE, "binary")
+    frame = TRUTH.set_axis(columns, axis=1)
+    for labels in (TRUE, TRUE * 1, TRUE * 1.0, np.where(TRUE, "yes", "no"), TRUE.astype(str)):
+        assert harness.ece(frame, labels, "binary") == expected
+    if columns != ("p_1", "p_0"):
+        refuses(lambda: harness.ece(frame, TRUE * 1, classes=columns), repr(str(columns[1])))
+
+
+def test_a_label_of_ambiguous_counting_is_refused_with_a_remedy_that_works():
+    """Columns 1 to 12 in the order of text, labels 1 to 8: from 0 or from 1?"""
+    frame = NUMBERED.set_axis([f"p_{int(name.split('_')[-1]) + 1}" for name in BY_TEXT], axis=1)
+    labels = np.clip(LABEL, 1, 8)
+    refuses(lambda: harness.ece(frame, labels), "classes=range(1, 13)", "y + 1")
+    assert harness.ece(frame, labels, classes=range(1, 13)) == harness.ece(TEN, labels - 1)
+    assert harness.ece(frame, labels + 1, classes=range(1, 13)) == harness.ece(TEN, labels)
+
+
+def test_a_series_of_the_first_class_is_refused():
+    refuses(lambda: harness.ece(TRUTH["p_False"], TRUE, "binary"), "1 - p")
+    assert harness.ece(TRUTH["p_True"], TRUE, "binary") == harness.ece(TEN[:, 0], TRUE, "binary")
+    assert harness.ece(pd.DataFrame(TEN[:, :1])[0], TRUE, "binary") > 0.0  # an unnamed column
+
+
 def test_a_map_takes_and_gives_columns_by_name():
     fitted = FittedMap(
         "vector",
@@ -112,7 +163,7 @@ def test_a_map_takes_and_gives_columns_by_name():
         unnamed = frame is FRAMES["numbers"] or 0 in frame.columns
         in_order = q if unnamed else q.set_axis(q.columns.str.removeprefix("p_"), axis=1)[NAMES]
         np.testing.assert_array_equal(in_order.to_numpy(), expected)
-    with pytest.raises(BadInputError, match="named a, b, c, but the classes are horse, dog, cat"):
+    with pytest.raises(BadInputError, match="horse, dog, cat"):
         fitted(FRAME.set_axis(list("abc"), axis=1))
     binary = FittedMap("platt", 2, ("no", "yes"), 100, {"a": np.array(0.3), "b": np.array(2.0)})
     frame_of_two = pd.DataFrame({"yes": P[:, 0], "no": 1.0 - P[:, 0]})
@@ -146,7 +197,7 @@ def test_class_names_of_a_file_are_matched_by_name(tmp_path, class_names, listed
 
 
 def test_class_names_without_a_column_are_refused(tmp_path):
-    with pytest.raises(BadInputError, match="class_names has cow, but no column has this name"):
+    with pytest.raises(BadInputError, match="cow"):
         data_of(
             tmp_path,
             TURNED.add_prefix("p_"),

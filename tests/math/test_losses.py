@@ -10,10 +10,12 @@ from hypothesis.extra import numpy as hnp
 from refusals import refuses
 
 from harness.math import estimands
+from harness.math.divergences import ENTROPY
 from harness.math.losses import (
     CANONICAL_LOSSES,
     HEDGE,
     SCALAR_LOSSES,
+    Distance,
     LogLoss,
     Lp,
     OneSided,
@@ -33,6 +35,7 @@ SCALAR = {
 }
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("d", ["2", "3", "5"])
 def test_contributions_equal_the_authors_losses(d):
     unit = arrays(f"loss_unit_d{d}")
@@ -288,3 +291,30 @@ def test_names_are_estimands():
     assert Lp(1.5).name == "l1.5"
     assert Lp(np.inf).name == "linf"
     assert OneSided(Squared(), "under").name == "l2_squared_under"
+
+
+def test_own_distances_equal_the_losses_that_the_library_has():
+    """Twice the squared distance, the L2 norm, and KL(C || f) as a Bregman divergence."""
+    f = np.array([[0.5, 0.25, 0.25], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])
+    q = np.array([[0.25, 0.5, 0.25], [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    y = one_hot(np.array([1, 0, 2]), 3)
+    squared = Distance(
+        "distance_twice",
+        lambda f, q: 2.0 * ((q - f) ** 2).sum(axis=-1),
+        lambda f, q: 4.0 * (q - f),
+    )
+    assert squared.contribution(f, q, y) == pytest.approx(2.0 * Squared().contribution(f, q, y))
+    norm = Distance(
+        "distance_norm",
+        lambda f, q: np.linalg.norm(q - f, axis=1),
+        lambda f, q: (q - f) / np.linalg.norm(q - f, axis=1, keepdims=True),
+    )
+    assert norm.contribution(f, q, y) == pytest.approx(Lp(2.0).contribution(f, q, y))
+    assert norm.contribution(f, q, y)[1] == 0.0  # q = f, where the gradient does not exist
+    kl = Distance.of_bregman("distance_kl", ENTROPY)
+    assert kl.contribution(f, q, y) == pytest.approx(LogLoss().contribution(f, q, y))
+
+
+def test_the_name_of_an_own_distance_says_so():
+    refuses(lambda: Distance("l2", np.subtract, np.subtract), "distance_<name>")
+    assert estimands.check_name("distance_mine") == "distance_mine"

@@ -5,7 +5,9 @@ import math
 import pandas as pd
 import pytest
 
-from harness.pages import arena_answers, arena_bounds, overview
+from harness.pages import overview
+from harness.pages.arena import answers as arena_answers
+from harness.pages.arena import bounds as arena_bounds
 
 SIDE = {"rmse": 0.0123, "rmse_calibrated": 0.004, "bias": -0.002, "relative": 0.93,
         "regret": 1.2, "low": 1.1, "high": 1.3, "cpu": 0.023}  # fmt: skip

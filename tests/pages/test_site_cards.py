@@ -1,10 +1,5 @@
-"""The site's pages from the arena's numbers.
+"""The site's pages from the arena's numbers: overview, cards of estimators, pages of problems."""
 
-leaderboards, cards of estimators, pages of problems.
-"""
-
-import json
-import math
 import os
 import re
 from pathlib import Path
@@ -13,14 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from browser import chromium, sort_by
+from browser import chromium
 
 from harness.common.paths import CHECKOUT
 from harness.configure import catalogue
 from harness.evaluation import arena
 from harness.pages import (
-    arena_data,
-    arena_tables,
     assets,
     build,
     costs,
@@ -28,9 +21,10 @@ from harness.pages import (
     estimator_bias,
     estimator_cards,
     failures,
-    leaderboard,
     problem_pages,
 )
+from harness.pages.arena import data as arena_data
+from harness.pages.arena import overview as arena_overview
 from harness.pages.sources import Sources
 from harness.pages.templating import environment
 from harness.plan import components
@@ -83,72 +77,22 @@ def here(small, monkeypatch, tmp_path):
     return Sources(tmp_path, tmp_path / "site", estimators=estimators, problems=problems)
 
 
-def overall(small, estimand="l1"):
-    boards = arena_data.filtered_by(small.boards)
-    return boards[boards["estimand"].eq(estimand)]
-
-
-def test_a_leaderboard_of_every_combination_of_filters(small):
-    boards = small.boards
-    assert set(boards.groupby(["family", "n", "k"]).groups) == {
-        (family, n, k)
-        for family in ("all", "power", "cubic")
-        for n in ("all", "200", "1000")
-        for k in ("all", "2")
-        if k == "all" or family == "all"
-    }
-    place = ["family", "n", "k", "estimand", "estimator"]
-    row = boards.set_index(place).loc[("power", "200", "all", "l1", "binned15")]
-    settings = small.settings.set_index(["family", "n", "estimand", "estimator"]).sort_index()
-    regrets = settings.loc[("power", 200, "l1", "binned15"), "regret"]
-    assert row["regret"] == pytest.approx(math.exp(np.log(regrets).mean()))
-    assert (row["settings"], row["ranked"]) == (1, 3)  # the calibrated problem has no regret
-    assert "certified_interval" not in set(boards["estimator"])  # no bound among points
-    assert boards.loc[boards["estimator"].eq("oracle"), "rank"].isna().all()
-
-
-def test_the_rows_of_the_page_are_those_of_the_leaderboards(small):
-    data = json.loads(json.dumps(leaderboard.packed(small.boards), allow_nan=False))
-    assert sum(map(len, data["rows"].values())) == len(small.boards)
-    row = dict(zip(data["fields"], data["rows"]["l1|all|all|all"][0]))
-    first = overall(small).sort_values("rank").iloc[0]
-    assert data["estimators"][row["estimator"]] == first["estimator"] and row["rank"] == 1
-    assert row["regret"] == pytest.approx(first["regret"], rel=0.005)
-    assert data["at"][row["worst_at"]] == first["worst_at"]
-    assert "l1|power|200|all" in data["rows"] and "l1|power|all|2" not in data["rows"]
-
-
-def test_the_frontier_holds_what_nothing_ranked_beats(small):
-    rows = leaderboard.with_frontier(overall(small)).set_index("estimator")
-    assert rows.loc["binned15", "frontier"] == 1 and rows.loc["oracle", "frontier"] == 0
-    text = leaderboard.alt(rows.reset_index())
-    assert "3 ranked" in text and "binned15" in text and "oracle" not in text
-
-
-def test_the_arenas_pages(here):
-    pages = dict(leaderboard.pages(here))
-    picture = "arena/pictures/errors_binary.png"
-    assert set(pages) == {"arena/index.html", "arena/binary.html", picture}
-    answers = pages["arena/index.html"]
-    for text in (
-        'src="pictures/errors_binary.png"', 'href="../estimators/debiased15_l1.html"',
-        "undecided: only 1 test family",
-    ):  # fmt: skip
-        assert text in answers, text
-    assert pages[picture][1:4] == b"PNG"
-    board = pages["arena/binary.html"]
-    link = '<th scope="row" class="left"><a href="../estimators/best.html">'
-    assert arena.RULE[:60] in board and link in board
-    bound = r"certified_interval.html\">.*?>interval<.*?>0 %<"  # it holds in half of the samples
-    assert re.search(bound, board, flags=re.S)
-    chart = leaderboard.chart([])
-    assert chart["data"] == {"name": "rows"}
-    assert {parameter["name"] for parameter in chart["params"]} == {"kind", "picked"}
+def test_the_site_links_to_the_page_of_the_arena(here):
+    ((path, page),) = arena_overview.pages(here)
+    assert path == "arena/index.html" and "calharness results arena_index" in page
+    card = dict(estimator_cards.pages(here))["estimators/binned15.html"]
+    assert "Binary, L1 error</th>" in card  # without a link: the page of the arena is not drawn
+    (here.root / "arena").mkdir()
+    (here.root / "arena/index.html").write_text("drawn")
+    ((_, page),) = arena_overview.pages(here)
+    assert 'href="../../arena/index.html#leaderboards"' in page
+    card = dict(estimator_cards.pages(here))["estimators/binned15.html"]
+    assert 'href="../../arena/index.html#notion=binary&amp;estimand=l1"' in card
 
 
 def test_an_installation_without_an_arena_says_so(here, monkeypatch):
     monkeypatch.setattr(arena_data, "read", lambda: None)
-    ((path, page),) = leaderboard.pages(here)
+    ((path, page),) = arena_overview.pages(here)
     assert path == "arena/index.html" and "no stored results" in page
 
 
@@ -175,7 +119,7 @@ def test_cards_say_what_is_known_and_what_is_not(here):
     ):  # fmt: skip
         assert text in card, text
     assert "No rank: the estimator is not in the arena" in result["estimators/skce.html"]
-    assert "the package netcal is not installed" in result["estimators/peer_netcal_ece15.html"]
+    assert "netcal" in result["estimators/peer_netcal_ece15.html"]
     pictures = [path for path in result if path.endswith(".png")]
     assert pictures and all(f'src="../{path}"' in card for path in pictures)
     assert result["estimators/index.html"].count('href="peer_netcal_ece15.html"') == 1
@@ -231,78 +175,18 @@ def test_a_page_of_a_problem(here):
     assert "not drawn:" in result["problems/fitted.html"] and family.absent
 
 
-def build_site(sources):
-    """Build the arena's pages and the cards of `here`, with scripts and style."""
-    parts = {"assets": assets.pages, "arena": leaderboard.pages, "cards": estimator_cards.pages}
-    return build.build(sources.root, parts=parts, sources=sources).parent
-
-
 @pytest.mark.slow
-def test_table_and_chart_follow_the_filters(here):
-    site = build_site(here)
-    texts = "[...r.cells].map(c => c.innerText.trim())"
-    shown = f"[...document.querySelectorAll('#board tbody tr')].map(r => {texts})"
-    drawn = "charts.get('cost').view.data('rows').map(r => [r.estimator, r.settings])"
-    ready = "window.charts?.get('cost')?.view.data('rows').length === 4"
+def test_cards_fit_on_a_phone(here):
+    parts = {"assets": assets.pages, "cards": estimator_cards.pages}
+    site = build.build(here.root, parts=parts, sources=here).parent
     with chromium() as browser:
-        with browser.opened(site / "arena" / "binary.html") as seen:
-            page = seen.page
-            page.wait_for_function(ready)
-            whole = page.evaluate(shown)
-            static = [
-                arena_tables.leaderboard_row(r)
-                for r in overall(arena_data.read()).to_dict("records")
-            ]
-            assert sorted(whole) == sorted(
-                [[str(e) for e in row] for row in static]
-            )  # the script writes what the page had
-            page.select_option("#filter-family", "cubic")
-            page.select_option("#filter-n", "200")
-            assert [row[10] for row in page.evaluate(shown)] == ["1 (100 %)"] * 4
-            assert sorted(page.evaluate(drawn)) == sorted([[name, 1] for name in BIASES])
-            board = "document.querySelector('.board .dt-layout-table')"
-            box = f"(e => e.scrollWidth - e.clientWidth)({board})"
-            assert page.evaluate(box) == 0  # nothing is scrolled sideways at 1,280 pixels
-            assert (
-                "family=cubic" in page.url
-                and "4 estimators, 3 of them ranked" in page.inner_text("#board-summary")
-            )
-            sort_by(page, "#board", 10, "ascending")  # by CPU time
-            cost = [row[0] for row in page.evaluate(shown)]
-            assert cost == sorted(SECONDS, key=SECONDS.get)
-            sort_by(page, "#board", 2, "ascending")  # by rank, both ways: who has none is last
-            assert page.evaluate(shown)[-1][0] == "oracle"
-            sort_by(page, "#board", 2, "descending")
-            assert page.evaluate(shown)[-1][0] == "oracle"
-            page.click("#board_wrapper button:has-text('Columns')")
-            page.click("div.dt-button-collection button:has-text('Over')")
-            assert "Over" not in page.inner_text("#board thead") and "Bias" in page.inner_text(
-                "#board thead"
-            )
-            page.keyboard.press("Escape")
-            page.fill("#board_wrapper input[type=search]", "binned")
-            assert [row[0] for row in page.evaluate(shown)] == ["binned15"]
-            page.click("#board tbody a")
-            assert page.inner_text("h1") == "binned15"
-            seen.assert_quiet()
-        with browser.opened(
-            f"{site / 'arena' / 'binary.html'}#estimand=l2_squared&n=1000", size="phone"
-        ) as seen:
-            seen.page.wait_for_function(ready)
-            assert (
-                seen.page.input_value("#filter-n") == "1000"
-                and seen.page.input_value("#filter-estimand") == "l2_squared"
-            )
-            assert seen.overflow() <= 0
-            seen.assert_quiet()
-        for path in ("arena/index.html", "estimators/index.html", "estimators/binned15.html"):
+        for path in ("estimators/index.html", "estimators/binned15.html"):
             with browser.opened(site / path, size="phone", dark=True) as seen:
                 assert seen.overflow() <= 0, path
                 first = "[...document.querySelectorAll('thead th:first-child')]"
                 wide = seen.page.evaluate(f"{first}.map(th => th.offsetWidth)")
-                assert wide and max(wide) < 390 / 2, (
-                    path
-                )  # it stays in view, and the rest needs the room
+                # It stays in view, and the other columns need the room.
+                assert wide and max(wide) < 390 / 2, path
                 seen.assert_quiet()
 
 
@@ -315,15 +199,15 @@ def test_the_questions_take_at_most_three_clicks():
 @pytest.mark.slow
 def test_the_site_answers_the_questions():
     site = Path(os.environ.get("CALHARNESS_SITE") or CHECKOUT / "results" / "site")
-    if not (site / "arena" / "index.html").is_file():
-        pytest.skip(f"`calharness site` has not built {site}")
+    if not all((folder / "arena/index.html").is_file() for folder in (site, site.parent)):
+        pytest.skip(f"`make site` has not built {site}")
     with chromium() as browser, browser.opened(site / "index.html") as seen:
         for item in QUESTIONS:
             seen.page.goto((site / "index.html").as_uri())
             for click in item["clicks"]:
                 name, _, value = click.partition("=")
                 if value:
-                    seen.page.select_option(f"#filter-{name}", value)
+                    seen.page.select_option(f"#board-filters select[name={name}]", value)
                 else:
                     seen.page.click(f'a[href="{click}"] >> visible=true')
             for answer in item["answer"]:

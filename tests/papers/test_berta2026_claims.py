@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.berta2026 import claims, group_errors, legacy
+from harness.experiments.berta2026 import claims_on_runs as shares
 from record_frames import record_frame
 from scipy.stats import t
 
@@ -39,7 +40,7 @@ def published(values, notion):
 
     `values` has the primary and the squared error of each classifier.
     """
-    names = (claims.table1.PRIMARY[notion], "l2_squared")
+    names = (shares.table1.PRIMARY[notion], "l2_squared")
     rows = []
     for i, config in product(range(4), ("CatBoost_r1", "XGBoost_r2")):
         parameters = json.dumps({"dataset": f"{notion}{i}", "fold": 0, "config": config})
@@ -48,7 +49,7 @@ def published(values, notion):
             for estimand, value in zip(names, errors):
                 rows.append({**task, "estimator": classifier, "estimand": estimand, "value": value})
     common = {"status": "imported", "seconds": 1.0, "notion": notion, "n": 500}
-    return record_frame(rows, experiment=claims.TABLE1, **common)
+    return record_frame(rows, experiment=shares.TABLE1, **common)
 
 
 def test_errors_are_averaged_within_a_replication():
@@ -92,6 +93,24 @@ def test_a_rate_is_the_slope_of_the_mean_error():
     assert claims.faster(claims.errors(stored, "l1"), claims.CV, "kmeans30").why
 
 
+def test_a_rate_on_all_problems_is_that_of_the_worst():
+    """Cross-validation falls faster on p by 1/2, and as fast on q, with a level for two."""
+    sizes, reps = (100, 1000, 10_000), 12
+    parts = [
+        estimates({claims.ECE: n**-0.5, claims.CV: n**rate}, [problem], (n,), reps)
+        for problem, rate in (("p", -1.0), ("q", -0.5))
+        for n in sizes
+    ]
+    stored = pd.concat(parts, ignore_index=True)
+    error = stored["value"] - stored["truth"] - stored["rep"] / 1000
+    stored["value"] = stored["truth"] + error * (1 + stored["rep"] / 1000)
+    numbers = claims.errors(stored, "l1")
+    worst = claims.faster_on_all(numbers, claims.CV, claims.ECE)
+    alone = claims.faster(numbers[numbers["problem"].eq("q")], claims.CV, claims.ECE)
+    assert worst.value == pytest.approx(alone.value, abs=1e-12) and ": q," in worst.why
+    assert worst.low <= alone.low and worst.high >= alone.high
+
+
 def test_a_bound_is_judged_on_the_problem_where_it_is_worst():
     """-0.02 on p does not hide +0.01 on q; each of two intervals has the level 0.995."""
     parts = [estimates({claims.CV: e}, [p], reps=12) for p, e in (("p", -0.02), ("q", 0.01))]
@@ -108,8 +127,10 @@ def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([list("abcde"), ["x", "y"]], names=["dataset", "config"])
     values = pd.DataFrame(rng.uniform(0, 100, (10, 2)), index, columns=["A", "B"])
-    result = claims.contrast(
-        {claims.BINARY_L1: values}, claims.difference(["A"], ["B"]), [claims.BINARY_L1]
+    result = shares.contrast(
+        {shares.BINARY_L1: values},
+        shares.difference(["A"], ["B"]),
+        [shares.BINARY_L1],
     )
     differences = (values["A"] - values["B"]).to_frame("d")
     expected = group_errors.mean_and_errors(
@@ -123,11 +144,15 @@ def test_a_contrast_of_one_column_is_clustered_as_the_table_is():
 def test_columns_of_other_data_sets_are_independent_and_of_the_same_are_not():
     index = pd.MultiIndex.from_product([list("abcd"), ["x"]], names=["dataset", "config"])
     values = pd.DataFrame({"A": [1.0, 2.0, 3.0, 4.0], "B": 0.0}, index)
-    weights = claims.difference(["A"], ["B"])
-    alone = claims.contrast({claims.BINARY_L1: values}, weights, [claims.BINARY_L1])
-    two = {claims.BINARY_L1: values, claims.BINARY_SQUARED: values, claims.MULTICLASS_L2: values}
-    same = claims.contrast(two, weights, [claims.BINARY_L1, claims.BINARY_SQUARED])
-    apart = claims.contrast(two, weights, [claims.BINARY_L1, claims.MULTICLASS_L2])
+    weights = shares.difference(["A"], ["B"])
+    alone = shares.contrast({shares.BINARY_L1: values}, weights, [shares.BINARY_L1])
+    two = {
+        shares.BINARY_L1: values,
+        shares.BINARY_SQUARED: values,
+        shares.MULTICLASS_L2: values,
+    }
+    same = shares.contrast(two, weights, [shares.BINARY_L1, shares.BINARY_SQUARED])
+    apart = shares.contrast(two, weights, [shares.BINARY_L1, shares.MULTICLASS_L2])
     assert same.high - same.value == pytest.approx(alone.high - alone.value)
     assert apart.high - apart.value == pytest.approx((alone.high - alone.value) / np.sqrt(2))
 
@@ -146,21 +171,22 @@ def test_the_size_of_a_difference_has_no_negative_end():
 def table():
     """Warm-started trees recover all of the squared errors, those from scratch half, TS between;
     foundation models most."""
-    few = {name: (0.05, 0.002) for name in claims.SIMPLE}
-    rest = {name: (0.08, 0.008) for name in claims.WARM} | {
-        name: (0.08, 0.004) for name in claims.SCRATCH
+    few = {name: (0.05, 0.002) for name in shares.SIMPLE}
+    rest = {name: (0.08, 0.008) for name in shares.WARM} | {
+        name: (0.08, 0.004) for name in shares.SCRATCH
     }
-    values = few | rest | {"TS": (0.05, 0.005)} | {name: (0.1, 0.01) for name in claims.FOUNDATION}
+    values = few | rest | {"TS": (0.05, 0.005)} | {name: (0.1, 0.01) for name in shares.FOUNDATION}
     return pd.concat(
         [published(values, notion) for notion in ("binary", "canonical")], ignore_index=True
     )
 
 
 def test_shares_of_the_largest_of_the_published_runs(table):
-    result = claims.claims_on_shares(table)
+    result = shares.claims_on_shares(table)
     assert result["warm start helps proper errors, binary"].value == pytest.approx(40.0)
     assert result["both strategies are comparable, multiclass L2"].value == pytest.approx(0.0)
-    assert result["temperature scaling is less accurate than trees"].value == pytest.approx(-10.0)
+    simple = result["every simple method is less accurate"]
+    assert simple.value == pytest.approx(30.0) and "TS" in simple.why
     assert result["foundation models recover most"].value == pytest.approx(
         20.0
     )  # ahead of warm-started trees in every column
@@ -172,7 +198,7 @@ def test_shares_of_the_largest_of_the_published_runs(table):
 
 def test_counts_of_the_text(table):
     again = table.assign(rep=1)
-    result = claims.count_runs(pd.concat([table, again, table.assign(rep=10)])).set_index(
+    result = shares.count_runs(pd.concat([table, again, table.assign(rep=10)])).set_index(
         ["row", "column"]
     )["value"]
     assert result.to_dict() == {

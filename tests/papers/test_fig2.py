@@ -10,10 +10,10 @@ from harness.experiments.berta2026 import fig2, table2
 from record_frames import record_frame
 
 import harness
-from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng
 from harness.configure.compose import compose
 from harness.evaluation import reproduction
+from harness.workflow.experiment import Experiment
 
 FAITHFUL, PLAIN = "variational_catboost_ws_berta2026", "variational_catboost_ws"
 VALUES = {"l1_over": [0.12, 0.14], "l1_under": [-0.003, 0.001], "l1": [0.117, 0.141]}
@@ -118,7 +118,7 @@ def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(o
         ]
     )
     experiment.compute(quiet=True)
-    figure = fig2.render(experiment.records(), experiment.settings)
+    figure = fig2.render(experiment.records.read(), experiment.settings)
     above, below = figure.axes[:3], figure.axes[3:]
     assert [ax.get_title() for ax in above] == ["Over-confident", "Under-confident", "Both"]
     identity, points = above[1].lines
@@ -130,7 +130,7 @@ def test_figure_2_draws_500_points_of_the_true_map_and_every_number_of_table_2(o
     )  # those of replication 0
     assert len(f) == 500 and list(identity.get_xdata()) == list(identity.get_ydata()) == [0, 1]
     np.testing.assert_allclose(c, f**4 / (f**4 + (1 - f) ** 4), atol=1e-12)  # sigma(4 logit f)
-    table = table2.numbers(experiment.records(), experiment.settings)
+    table = table2.numbers(experiment.records.read(), experiment.settings)
     for ax, problem in zip(below, experiment.settings.problem):
         drawn = [
             x

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.gruber2025 import claims as own
-from harness.experiments.gruber2025 import conventions, risk_table
+from harness.experiments.gruber2025 import conventions, printed_claims, risk_table
 from record_frames import record_frame
 from scipy import stats
 
@@ -111,16 +111,21 @@ def test_the_printed_tables_answer_by_themselves():
     Table 6 Blood has 0.96 +- 0.23 beside 0.54 +- 0.12."""
     tables = own.printed()
     table1 = tables.loc["table1"]
-    assert own.printed_gap(table1, "").value == pytest.approx(0.02 / np.hypot(0.31, 0.31))
-    medical = own.printed_gap(tables.loc["table6"].loc[["Blood", "Derma"]], "")
-    assert medical.value == pytest.approx(0.42 / np.hypot(0.23, 0.12))
-    assert own.printed_trend(tables).value == 3.0
-    lenet = own.printed_spread([table1.loc[["LeNet-5"]]], own.BASES, "")
+    assert printed_claims.printed_gap(table1, "").value == pytest.approx(
+        0.02 / np.hypot(0.31, 0.31)
+    )
+    medical = printed_claims.printed_lead(tables.loc["table6"].loc[["Blood", "Derma"]], "")
+    assert medical.value == pytest.approx(0.42)
+    assert medical.low <= 0.42 - 2.57 * np.hypot(0.23, 0.12) < 0.0 < medical.high
+    assert printed_claims.printed_trend(tables).value == 3.0
+    lenet = printed_claims.printed_spread([table1.loc[["LeNet-5"]]], own.BASES, "")
     assert lenet.value == pytest.approx(0.02 / 0.31)
 
 
-def test_figure_5_agrees_on_half_of_its_networks():
-    assert own.agreement().value == 0.5
+def test_most_pairs_of_estimates_of_figure_5_agree():
+    """30 of 35 pairs, and another may with its reading error."""
+    result = printed_claims.agreement()
+    assert (result.value, result.low, result.high) == pytest.approx((30 / 35, 30 / 35, 31 / 35))
 
 
 def test_the_cheapest_tuned_estimator_counts():

@@ -12,18 +12,25 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from harness.experiments.moskvichev2025 import appendix_a, claims, fig2, table1
+from harness.experiments.moskvichev2025 import (
+    appendix_a,
+    claims,
+    fig2,
+    population_metrics,
+    table1,
+    two_class_laws,
+)
+from harness.experiments.moskvichev2025.population_metrics import PopulationMetrics
+from harness.experiments.moskvichev2025.shift import CovariateShift, Points
 from record_frames import record_frame
 from scipy.special import expit
 
 from harness import load_estimator, load_problem, reduce
-from harness.commands import drawing
-from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
-from harness.estimators import FirstClassBins, PopulationMetrics, population_metrics
+from harness.estimators import FirstClassBins
 from harness.evaluation import reproduction, verdicts
-from harness.math import two_class_laws
-from harness.problems import CovariateShift, Points
+from harness.workflow import drawing
+from harness.workflow.experiment import Experiment
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "moskvichev2025"
 
@@ -33,6 +40,7 @@ def rows(name):
         return list(csv.DictReader(f))
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize(("model", "power"), [("true", 1.0), ("under", 0.5), ("over", 2.0)])
 def test_bins_of_the_reliability_diagram(model, power):
     """Somebody else's bins of 1,000 rows drawn from default_rng(0): p from Dir(1, 1), then y = 0
@@ -41,7 +49,7 @@ def test_bins_of_the_reliability_diagram(model, power):
     p = rng.dirichlet([1.0, 1.0], 1000)
     y = (rng.random(1000) > p[:, 0]).astype(int)
     q = p**power / (p**power).sum(axis=1, keepdims=True)
-    bins = FirstClassBins()(q, y)["l1"].diagnostics
+    bins = FirstClassBins()(q, y)["l1"].arrays
     golden = [row for row in rows("fig1_bins_seed0.csv") if row["model"] == model]
     for ours, theirs, error in (
         ("count", "count", 0.0),
@@ -50,7 +58,7 @@ def test_bins_of_the_reliability_diagram(model, power):
     ):
         assert np.allclose(
             [float(r[theirs]) for r in golden],
-            [bins[f"0/{b}/{ours}"] for b in range(10)],
+            bins[ours],
             rtol=0.0,
             atol=error,
         )
@@ -149,6 +157,7 @@ def records_of(rows):
     return record_frame(rows, notion="canonical")
 
 
+@pytest.mark.golden
 def test_claims_on_trials_by_hand():
     """CKCE has every pair and set in order, JKCE none, ECE half of the trials."""
     order = {"ckce": 1, "skce": -1}
@@ -196,6 +205,7 @@ def test_claims_on_trials_by_hand():
     assert verdicts["CKCE stays constant under covariate shift"] == "not reproducible here"
 
 
+@pytest.mark.golden
 def test_brightness_by_hand():
     """The first network is better in the light and the second in the dark, by CKCE and JKCE, in
     every seed."""
@@ -220,6 +230,7 @@ def test_brightness_by_hand():
     assert result["JKCE prefers different networks by brightness"].low > 0.0
 
 
+@pytest.mark.golden
 def test_the_toy_models_claims_are_sums():
     """||d||^2 is 0.08 at weight p and 0.02 at 1 - p, shrunk by the ridge of n = 1,000; ECE = 0.2 +
     0.2 p."""
@@ -251,10 +262,10 @@ def run(name, *overrides):
         [f"experiment=moskvichev2025_{name}", "jobs=1", "engine=serial", *overrides]
     )
     experiment.compute(quiet=True)
-    files, _, _ = drawing.render(experiment, experiment.records())
+    files, _, _ = drawing.render(experiment, experiment.records.read())
     assert all(f.is_file() and f.stat().st_size for f in files)
-    table = pd.read_csv(experiment.folder / "reproduction.csv").query(
-        "experiment == @experiment.name"
+    table = pd.read_csv(experiment.identity.folder / "reproduction.csv").query(
+        "experiment == @experiment.settings.name"
     )
     return table, verdicts.count(table)
 
@@ -285,7 +296,7 @@ def ask(name, *overrides):
     )
     experiment.compute(quiet=True)
     ours = importlib.import_module(f"harness.experiments.moskvichev2025.{name}").reproduced(
-        experiment.records(), experiment.settings
+        experiment.records.read(), experiment.settings
     )
     table = reproduction.compare(
         ours, "moskvichev2025", experiment.settings.compare, experiment.settings.reasons
@@ -349,6 +360,7 @@ def test_table_1_has_every_network_on_cifar_whose_test_outputs_are_packed():
     }
 
 
+@pytest.mark.golden
 def test_figure_2_draws_the_second_implementation_beside_ours():
     settings = compose(["experiment=moskvichev2025_fig2"])
     rows = [
@@ -366,6 +378,7 @@ def test_figure_2_draws_the_second_implementation_beside_ours():
     assert texts == ["CKCE, ours", "JKCE, ours", "ECE, ours", fig2.SECOND]
 
 
+@pytest.mark.golden
 def test_table_1_tells_our_networks_from_the_papers():
     settings = compose(["experiment=moskvichev2025_table1_offline"])
     row = record("table1_offline", "cifar10_resnet20", "ckce", 0.0056, 10_000, 0)

@@ -1,6 +1,7 @@
 """Items of popordanoska2024: the reported numbers among themselves, the authors' unit, limits,
 single classes, and small runs."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -17,18 +18,18 @@ from harness.experiments.popordanoska2024 import (
     table5,
 )
 from harness.experiments.popordanoska2024.authors import IsotonicScaled
+from harness.experiments.popordanoska2024.kernel_limit import compute_limits
+from harness.experiments.popordanoska2024.recalibrated_files import RecalibratedFiles
+from harness.experiments.popordanoska2024.relabelled import Relabelled
+from harness.experiments.popordanoska2024.vector_truth import TruthOfVector
 from record_frames import record_frame
 from scipy.special import expit, rel_entr
 
 import harness
 from harness import BadInputError
-from harness.commands import drawing
-from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
 from harness.configure.settings import Settings
-from harness.estimators import TruthOfVector
 from harness.estimators.application import apply
-from harness.estimators.kernel_limit import compute_limits
 from harness.evaluation import reproduction
 from harness.plan.plan import plan
 from harness.problems import (
@@ -37,11 +38,12 @@ from harness.problems import (
     EachClass,
     OneClass,
     Predictions,
-    RecalibratedFiles,
-    Relabelled,
 )
+from harness.workflow import drawing
+from harness.workflow.experiment import Experiment
 
 PAPER = "popordanoska2024"
+POWERS = ("truth_power", "prediction_power")
 
 RISK, SCHEDULE = "kde_popordanoska2024", "kde_risk_schedule_popordanoska2024"
 
@@ -185,22 +187,21 @@ def test_the_law_is_c_over_n_about_the_limit():
     name = "kde_direct_b01_popordanoska2024"
     problem = "simplex2_popordanoska2024"
     powers = harness.load_problem(problem)
-    limit = compute_limits(powers.truth_power, powers.prediction_power, 0.01)["direct", "kl"]
+    limit = compute_limits(*(getattr(powers, name) for name in POWERS), 0.01)["direct", "kl"]
     rows = [
         (problem, name, "kl", limit + 5 / n + d, n, r)
         for n in (100, 400)
         for r, d in enumerate((-0.001, 0.001))
     ]
-    rows += [
-        (problem, "limit_direct_b01_popordanoska2024", "kl", limit, n, r)
-        for n in (100, 400)
-        for r in (0, 1)
-    ]
-    result = bias_rate.measured(records(rows), settings)
+    law = {name: getattr(powers, name) for name in ("classes", "alpha", *POWERS)}
+    drawn = records(rows, problem_parameters=json.dumps(law))
+    result = bias_rate.measured(drawn, settings)
     assert result["rate"].to_numpy() == pytest.approx([5.0, 5.0])
     assert result["rate_se"].to_numpy() == pytest.approx([0.1, 0.4])
-    ours = bias_rate.reproduced(records(rows), settings).set_index(["row", "column"])["value"]
+    ours = bias_rate.reproduced(drawn, settings).set_index(["row", "column"])["value"]
     assert ours["h = 0.01, n = 400", "Direct, KL"] == pytest.approx(limit + 5 / 400)
+    unknown = records(rows, problem_parameters=json.dumps({**law, "classes": 3}))
+    assert bias_rate.measured(unknown, settings)["limit"].isna().all()
 
 
 # Single classes, drawn labels, recalibrated files
@@ -253,7 +254,7 @@ def test_each_class_is_a_member_and_absent_files_are_one(file):
 
 
 def test_a_class_that_is_not_there_is_refused(file):
-    with pytest.raises(BadInputError, match="label is 3; the problem has classes"):
+    with pytest.raises(BadInputError, match="label is 3"):
         OneClass(of_file(file), 3).sample(5, np.random.default_rng(0))
     with pytest.raises(BadInputError, match="label is -1"):
         OneClass(of_file(file), -1)
@@ -264,6 +265,7 @@ def test_labels_drawn_from_the_predictions_leave_no_error():
     predictions are untouched."""
     inner = Dirichlet(classes=3, alpha=0.5)
     problem = Relabelled(inner)
+    assert problem.truth("auroc") is None  # not the 0 of a calibration error
     p, y = problem.sample(20000, np.random.default_rng(3))
     shares, means = np.bincount(y, minlength=3) / len(y), p.mean(axis=0)
     assert (np.abs(shares - means) < 4 * np.sqrt(means * (1 - means) / len(y))).all()
@@ -467,9 +469,9 @@ def test_a_small_run_answers_to_its_reported_rows(item, out):
         ]
     )
     experiment.compute(quiet=True)
-    files, _, _ = drawing.render(experiment, experiment.records())
+    files, _, _ = drawing.render(experiment, experiment.records.read())
     assert {f.suffix for f in files} >= {".png", ".svg", ".csv", ".tex", ".html"}
-    result = pd.read_csv(experiment.folder / "reproduction.csv")
+    result = pd.read_csv(experiment.identity.folder / "reproduction.csv")
     mine = result[result["row"].isin(["k = 2, n = 100", "k = 2"])]
     assert len(mine) == len(result) >= 2 and mine["ours"].notna().all()
     assert (
@@ -479,8 +481,9 @@ def test_a_small_run_answers_to_its_reported_rows(item, out):
 
 def test_a_calibrated_model_has_an_error_by_the_published_estimator(out):
     """Its own bias, well above that of the direct form, on a model whose error is 0."""
+    target = "experiments.popordanoska2024.relabelled.Relabelled"
     inner = "{_target_: harness.problems.Dirichlet, classes: 3}"
-    problem = f"+problem.calibrated={{_target_: harness.problems.Relabelled, problem: {inner}}}"
+    problem = f"+problem.calibrated={{_target_: {target}, problem: {inner}}}"
     frame = harness.run([problem, "estimator=[kde_popordanoska2024,kde_direct_popordanoska2024]",
                          "n=500", "reps=4",
                          "notion=classwise", "engine=serial"])  # fmt: skip

@@ -4,8 +4,14 @@ records."""
 import numpy as np
 import pandas as pd
 import pytest
+from harness.experiments.popordanoska2024 import (
+    claim_records,
+    fig6,
+    network_claims,
+    networks,
+    printed_claims,
+)
 from harness.experiments.popordanoska2024 import claims as paper_claims
-from harness.experiments.popordanoska2024 import fig6, networks, printed_claims
 from record_frames import record_frame
 
 from harness.configure.compose import compose
@@ -91,12 +97,12 @@ def test_a_change_is_a_mean_over_networks_and_seeds():
     fine = pd.DataFrame(rows, columns=["problem", "value"]).assign(
         estimand="kl", key=lambda f: f["problem"]
     )
-    fine = paper_claims.recalibrated(fine, Settings.from_dict({}), 100)
+    fine = network_claims.recalibrated(fine, Settings.from_dict({}), 100)
     assert networks.OURS not in set(fine["variant"])
-    result = paper_claims.change(fine, "kl", "none", "isotonic", "why", "table2_offline")
+    result = network_claims.change(fine, "kl", "none", "isotonic", "why", "table2_offline")
     assert (result.value, result.cells) == (pytest.approx(2.0), 4) and len(result.keys) == 8
 
 
 def test_changes_of_no_training_are_none(settings):
-    mine, settings_of_part = paper_claims.part(record_frame([]), settings, "fig6_offline")
+    mine, settings_of_part = claim_records.part(record_frame([]), settings, "fig6_offline")
     assert not len(fig6.changes(mine, settings_of_part))

@@ -1,20 +1,20 @@
 """Figures 3, 6, 7 and 8 of popordanoska2024: what is computed of records and prediction files, and
 how it is drawn."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from harness.experiments.popordanoska2024 import comparisons, fig3, fig6, fig7, fig8, networks
+from harness.experiments.popordanoska2024.neighbours import NeighbourSharpness
 from record_frames import record_frame
 from scipy.special import softmax
 
 from harness import BadInputError
-from harness.commands.experiment import Experiment
 from harness.configure.compose import compose
-from harness.estimators import NeighbourSharpness, ReliabilityBins
-from harness.evaluation import items, rates, reproduction
+from harness.estimators import ReliabilityBins
+from harness.evaluation import items, reproduction
+from harness.math import rates
+from harness.workflow.experiment import Experiment
 
 SPLIT, BOUND = "kde_popordanoska2024", "variational_temperature"
 BOUND_BY_NEIGHBOURS = "lower bound (20 neighbours)"
@@ -86,7 +86,7 @@ def test_accuracy_is_the_share_of_right_rows(nets, out):
     )
     run.compute(quiet=True)
     for notion in ("canonical", "classwise"):
-        result = networks.estimates(run.records(), run.settings, notion)
+        result = networks.estimates(run.records.read(), run.settings, notion)
         assert result["value"].to_list() == [75.0] and result["epoch"].to_list() == [10.0]
 
 
@@ -177,7 +177,7 @@ def test_figure_3_end_to_end(nets, out):
         ]
     )
     experiment.compute(quiet=True)
-    result = experiment.records()
+    result = experiment.records.read()
     table = fig3.table(result, experiment.settings)
     assert table.loc[("Dirichlet kernel (h = 0.005)", "5"), "accuracy"] == "62.5 ± 0.0"
     assert {column for column, _ in table.index} == {
@@ -209,7 +209,7 @@ def test_on_mnist_the_papers_curves_are_drawn_and_judged(nets, out):
     train_layers(nets, "layers_mnist")
     experiment = Experiment.of(["experiment=popordanoska2024_fig3", "jobs=1"])
     experiment.compute(quiet=True)
-    result = experiment.records()
+    result = experiment.records.read()
     axes = {ax.get_title(): ax for ax in fig3.render(result, experiment.settings).axes}
     paper = axes[fig3.PAPER].lines
     dotted = [line.get_linestyle() == ":" for line in axes[fig3.ACCURACY].lines]
@@ -300,7 +300,7 @@ def test_figure_6_end_to_end(nets, out):
             nets("training", **{f"net_seed{seed}_epoch{epoch:04d}": parts})
     experiment = Experiment.of(["experiment=popordanoska2024_fig6_offline", "jobs=1"])
     experiment.compute(quiet=True)
-    result = experiment.records()
+    result = experiment.records.read()
     values = result.pivot_table(index="problem", columns=["estimator", "estimand"], values="value")
     split = values[SPLIT]["kl"] + values[SPLIT]["refinement_kl"]
     np.testing.assert_allclose(split, values["logloss"]["logloss"], atol=1e-10)
@@ -374,7 +374,7 @@ def test_bins_are_open_below_and_closed_above():
     )["l1"]
     settings = compose(["experiment=popordanoska2024_fig8_offline"])
     rows = [("digits/net_seed0/test", "classwise", fig8.DIAGRAM, "l1", estimate.value)]
-    result = fig8.bins(records(rows).assign(diagnostics=json.dumps(estimate.diagnostics)), settings)
+    result = fig8.bins(records(rows).assign(arrays=[estimate.arrays]), settings)
     assert result["bin"].to_list() == [0, 1, 9] and result["count"].to_list() == [2, 1, 1]
     assert result["share"].to_list() == [0.5, 1.0, 1.0] and result["mean"][0] == pytest.approx(0.05)
 
@@ -391,7 +391,7 @@ def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
     )
     experiment = Experiment.of(["experiment=popordanoska2024_fig8_offline", "jobs=1"])
     experiment.compute(quiet=True)
-    result = experiment.records()
+    result = experiment.records.read()
     table = fig8.table(result, experiment.settings)
     assert list(table.index.get_level_values("network")) == ["MLP 16"] * 10
     recorded = result.loc[
@@ -414,7 +414,7 @@ def test_l1_over_bins_is_that_of_the_binned_estimator(nets, out):
 )
 def test_without_files_an_experiment_says_how_to_get_them(nets, cli, out, item):
     code, text, err = cli(f"experiment=popordanoska2024_fig{item}", "jobs=1")
-    assert code == 1 and "has a number" in err and "there are no files" in err
+    assert code == 1 and "has a number" in err and "no files" in err
     assert (out / "popordanoska2024" / f"fig{item}.png").is_file()
     compared = pd.read_csv(out / "popordanoska2024" / "reproduction.csv")
     assert compared["ours"].isna().all() and compared["verdict"].eq("not reproducible here").all()

@@ -12,12 +12,12 @@ from harness.experiments.berta2026.aggregation import group_means, shares_of_lar
 from harness.experiments.berta2026.group_errors import mean_and_errors
 from record_frames import record_frame
 
-from harness.commands.experiment import Experiment
 from harness.common.paths import CONF, EXPERIMENTS
 from harness.configure.figure import Labels
 from harness.configure.settings import Settings
 from harness.errors import BadInputError
 from harness.evaluation import reproduction
+from harness.workflow.experiment import Experiment
 
 TS, ISO = "variational_temperature_berta2026", "variational_isotonic_berta2026"
 LABELS = {TS: "TS", ISO: "Isotonic", "variational_tabicl_berta2026": "TabICLv2", "mine": "Mine"}
@@ -324,7 +324,7 @@ def test_a_users_estimator_does_not_change_the_maximum():
     result = table1.summary(data, settings)
     assert entry(result, "Mine", "binary L1 (%)")["mean"] == pytest.approx(200)
     assert entry(result, "TS", "binary L1 (%)")["mean"] == pytest.approx(100)
-    with pytest.raises(BadInputError, match="no estimator of this run"):
+    with pytest.raises(BadInputError, match="estimator"):
         table1.summary(records(cell("a/0/M", "mine", l1=0.4, l2_squared=0.1)), settings)
 
 
@@ -597,10 +597,11 @@ def published_frame(tmp_path_factory):
     experiment = Experiment.of(
         ["experiment=berta2026_table1_published", f"out={tmp_path_factory.mktemp('out')}"]
     )
-    return experiment, experiment.records()
+    return experiment, experiment.records.read()
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("published runs")
 def test_the_published_runs_are_read_whole(published_frame):
     """Every number of the authors' two tables is a record: 49 columns of 3,203 rows and 71 of
     1,351."""
@@ -613,11 +614,12 @@ def test_the_published_runs_are_read_whole(published_frame):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("published runs")
 def test_every_number_of_table_1_comes_out_of_the_published_runs(published_frame):
     """40 percentages, their standard errors, and 10 times with theirs, to the printed digit; and
     330 of independent code."""
     experiment, frame = published_frame
-    settings = experiment.shown_settings()
+    settings = experiment.settings
     ours = published.reproduced(frame, settings)
     compared = reproduction.compare(
         ours, "berta2026", settings.compare, same_draws_as_paper=True, records=frame

@@ -1,11 +1,14 @@
 """Recalibration as a problem, and popordanoska2024's calibrators against their own outputs."""
 
 import csv
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from frozen import frozen_ids
 from golden_data import FOLDER
 from harness.experiments.popordanoska2024.authors import IsotonicScaled, TemperatureGrid
+from harness.experiments.popordanoska2024.relabelled import Relabelled
 from scipy.special import expit, logit, softmax
 
 import harness
@@ -13,7 +16,17 @@ from harness import BadInputError
 from harness.calibrators import Isotonic, Temperature
 from harness.common.seeds import data_rng
 from harness.plan.components import build_component
-from harness.problems import Beta, Dirichlet, Predictions, Recalibrated
+from harness.problems import (
+    Beta,
+    Dirichlet,
+    OneClass,
+    Paired,
+    Perturbed,
+    Predictions,
+    Recalibrated,
+    Uniform,
+)
+from harness.problems.base import ProblemSpec
 from harness.problems.maps import LogitAffine, Power
 
 THEIRS = FOLDER.parent / "popordanoska2024"
@@ -109,7 +122,7 @@ def test_rows_are_renormalised_on_request():
     halved = f * [0.5, 1.0, 1.0]
     np.testing.assert_array_equal(as_is[0], halved)
     np.testing.assert_allclose(once[0], halved / halved.sum(axis=1, keepdims=True), rtol=1e-15)
-    with pytest.raises(BadInputError, match="every row must sum to 1"):
+    with pytest.raises(BadInputError, match="sum to 1"):
         harness.reduce(*as_is, "canonical")
 
 
@@ -169,7 +182,7 @@ def test_a_row_of_nothing_cannot_be_renormalised():
         def fit(self, p, y, rng):
             return np.zeros_like
 
-    with pytest.raises(BadInputError, match="row 0 with the sum 0"):
+    with pytest.raises(BadInputError, match="row 0"):
         Recalibrated(Dirichlet(3), Dirichlet(3), Nothing(), 9).sample(5, data_rng(0, "00", 0))
 
 
@@ -232,6 +245,7 @@ def printed():
         }
 
 
+@pytest.mark.golden
 def test_temperatures_equal_the_authors():
     p, y, out = recal()
     assert (
@@ -247,6 +261,7 @@ def test_temperatures_equal_the_authors():
     )  # theirs are single precision, clipped to 1e-7
 
 
+@pytest.mark.golden
 def test_isotonic_scores_equal_the_authors():
     """All 5,000 within 3e-6: single precision on both sides. Where our softmax in double precision
     rounds to another single, a score between two steps moves by that times the slope; 10 of them by
@@ -257,6 +272,7 @@ def test_isotonic_scores_equal_the_authors():
     assert gap.max() <= 3e-6 and (gap > 1e-6).sum() <= 10
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize(
     "name, calibrator",
     [("uncal", None), ("temp-nll", TemperatureGrid()), ("iso", IsotonicScaled())],
@@ -308,7 +324,7 @@ def test_a_constant_score_is_no_division_by_zero():
 
 NETWORKS = [
     name
-    for name in harness.list_problems()
+    for name in frozen_ids("problem")
     if name.startswith("cifar") and "temperature" in name.split("_")
 ]
 
@@ -358,3 +374,34 @@ def test_recalibration_of_a_network_lowers_its_log_loss_or_brier_score(kind):
     after, before = scores(p, y), scores(f, hit)
     assert after["brier"] < before["brier"] - 0.001
     assert "isotonic" in kind or after["logloss"] < before["logloss"] - 0.005
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A hundred stored rows of three classes."""
+
+    notions = ("top_label", "classwise", "canonical")
+    classes, n_max, shares_rows = 3, 100, True
+
+    def sample(self, n, rng):
+        p, y = Dirichlet(3).sample(100, np.random.default_rng(0))
+        rows = rng.permutation(100)[:n]
+        return p[rows], y[rows]
+
+
+def test_a_changed_problem_shares_rows_if_its_replications_hold_the_same_rows():
+    stored, generated = Stored(), Dirichlet(3)
+    for change, shares in (
+        (lambda problem: OneClass(problem, 1), True),
+        (lambda problem: Paired(problem, "models"), True),
+        (Uniform, True),
+        (lambda problem: Recalibrated(generated, problem, Temperature(), validation_n=50), True),
+        (Relabelled, False),
+        (lambda problem: Perturbed(problem, notion="top_label"), False),
+    ):
+        problem = change(stored)
+        assert ProblemSpec.of(problem).shares_rows == shares
+        assert not ProblemSpec.of(change(generated)).shares_rows
+        samples = [problem.sample(100, np.random.default_rng(seed)) for seed in (1, 2)]
+        rows = [np.sort(np.column_stack([p, y]).sum(axis=1)) for p, y in samples]
+        assert np.allclose(*rows) == shares

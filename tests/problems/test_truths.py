@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from frozen import frozen_ids
 from scipy.special import logit
 from slow_params import slow
 
@@ -9,14 +10,14 @@ import harness
 from harness.math import estimands
 
 BETAS = [
-    name for name in harness.list_problems() if name.startswith("beta_") and "legacy" not in name
+    name for name in frozen_ids("problem") if name.startswith("beta_") and "legacy" not in name
 ]
 DIRICHLETS = [
     f"dirichlet{k}_{kind}"
     for k in (3, 10)
     for kind in ("calibrated", "harmonic", "overconfident", "underconfident")
 ]
-SCORES = [name for name in harness.list_problems() if name.startswith("score_")]
+SCORES = [name for name in frozen_ids("problem") if name.startswith("score_")]
 SIMPLEX = ["simplex3_popordanoska2024", "simplex5_gruber2025"]
 COSTLY = ("dirichlet10_harmonic", "dirichlet10_overconfident", *SIMPLEX)
 QUICK = [*BETAS, *SCORES, "simplex2_popordanoska2024"]

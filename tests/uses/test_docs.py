@@ -82,6 +82,7 @@ def site(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("built documentation")
 def test_the_built_pages_ask_no_other_host(site):
     """Scripts, style sheets, pictures and frames are local. Links may lead to other hosts."""
     for page in site.rglob("*.html"):
@@ -96,6 +97,7 @@ def test_the_built_pages_ask_no_other_host(site):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("built documentation")
 def test_search_works_from_a_file(site):
     """Opened as file://, where a page may not start a worker."""
     chromium = (

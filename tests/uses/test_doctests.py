@@ -10,11 +10,14 @@ import pytest
 from slow_params import slow
 
 import harness
+from harness import experiments as papers
 
 MODULES = sorted(
     name
     for _, name, _ in pkgutil.walk_packages(harness.__path__, "harness.")
     if name != "harness.__main__"
+) + sorted(
+    name for _, name, _ in pkgutil.walk_packages(papers.__path__, "harness.experiments.")
 )  # fmt: skip
 
 

@@ -142,6 +142,7 @@ def top_class(kind):
     return (f[index], c[index], outcome[index]), (f, c, outcome)
 
 
+@pytest.mark.golden
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS.values())
 def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
@@ -163,6 +164,7 @@ def test_the_top_class_is_over_confident_where_it_exceeds_the_truth(kind):
     )
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("kind, mistaken", [("overconfident", 0.729), ("underconfident", 0.790)])
 def test_a_split_at_one_half_calls_most_of_it_the_opposite(kind, mistaken):
     """With ten classes, the split calls 73 % of the overconfidence underconfidence."""

@@ -6,9 +6,9 @@ from slow_params import slow
 
 import harness
 from harness import BadInputError, UndefinedError
-from harness.commands.experiment import Experiment
 from harness.common.seeds import data_rng, estimator_rng
 from harness.common.version import VERSION
+from harness.workflow.experiment import Experiment
 
 
 def test_everything_public_is_there_and_says_what_it_is():

@@ -43,7 +43,7 @@ def test_pages_say_how_many_problems_the_arena_has():
 def test_the_notes_say_what_the_stored_records_give():
     """Compare the geometric means of regrets on the test families with BEST_NOTES.md."""
     from harness.evaluation import arena
-    from harness.pages import arena_data
+    from harness.pages.arena import data as arena_data
 
     settings = arena_data.read().settings
     settings = settings[

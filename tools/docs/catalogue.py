@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 from itertools import groupby
 
@@ -20,7 +21,13 @@ NO_CLASSES = ("Estimate", "Truth", "paired_difference")
 
 # {heading: public names}; a public name that is not listed here goes under the first heading
 API = {
-    "Your own predictions": ["estimate", "reduce", "paired_difference", "perturb"],
+    "Your own predictions": [
+        "estimate",
+        "estimate_stream",
+        "reduce",
+        "paired_difference",
+        "perturb",
+    ],
     "Parts by their ids": [
         "load_problem",
         "load_estimator",
@@ -75,8 +82,8 @@ def _estimator(name: str) -> list[str]:
 def calibrators() -> str:
     """Return a table of the calibrator classes, then the documentation of every class."""
     rows = [
-        [f"[`{name}`][harness.calibrators.{name}]", _text(catalogue.describe("calibrator", name))]
-        for name in _public("calibrators")
+        [f"[`{name}`][{path}]", _text(catalogue.describe("calibrator", name))]
+        for name, path in catalogue.calibrators().items()
     ]
     return f"{table(['class', 'what it fits'], rows)}\n\n## Classes\n\n{_classes('calibrators')}"
 
@@ -106,9 +113,10 @@ def _described(group: str, name: str) -> str:
     The class is a link if it is public. `group` is the folder of conf/ that has the id.
     """
     node = catalogue.config(group, name)
-    package, _, cls = str(node["_target_"]).rpartition(".")
-    is_public = package == f"harness.{group}s" and cls in _public(f"{group}s")
-    link = f"[`{cls}`][{package}.{cls}]" if is_public else f"`{package}.{cls}`"
+    path = str(node["_target_"])
+    cls = path.rpartition(".")[2]
+    is_documented = _documented(f"{group}s").get(cls) == path
+    link = f"[`{cls}`][{path}]" if is_documented else f"`{path}`"
     parameters = catalogue.short_text(node).removeprefix(cls)
     link += f" `{parameters}`" if parameters else ""
     docstring = catalogue.docstring(node["_target_"])
@@ -120,12 +128,22 @@ def _text(text: str) -> str:
     return html.escape(text, quote=False).replace("*", r"\*")
 
 
-def _public(package: str) -> list[str]:
-    names = getattr(harness, package).__all__
-    return sorted(name for name in names if name not in NO_CLASSES)
+@functools.cache
+def _documented(package: str) -> dict[str, str]:
+    """Return {class name: dotted path} of a package's classes: public ones, and those of ids."""
+    if package == "calibrators":
+        return catalogue.calibrators()
+    names = [name for name in getattr(harness, package).__all__ if name not in NO_CLASSES]
+    paths = {name: f"harness.{package}.{name}" for name in names}
+    group = package.removesuffix("s")
+    for name in catalogue.all_ids(group):
+        path = catalogue.config(group, name)["_target_"]
+        if path.startswith(f"harness.{package}."):
+            paths.setdefault(path.rpartition(".")[2], path)
+    return dict(sorted(paths.items()))
 
 
 def _classes(package: str) -> str:
-    """Return mkdocstrings' directives for a package's public classes, without their methods."""
+    """Return mkdocstrings' directives for a package's classes, without their methods."""
     options = "    options: {heading_level: 3, members: false}"
-    return "\n\n".join(f"::: harness.{package}.{name}\n{options}" for name in _public(package))
+    return "\n\n".join(f"::: {path}\n{options}" for path in _documented(package).values())

@@ -13,20 +13,22 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.configure.catalogue import papers
+from harness.evaluation import propositions
 from harness.evaluation.claim_tables import describe_result
 from harness.evaluation.outcomes import (
     OUTCOMES,
     count_by_source,
-    count_outcomes,
     drop_repeats,
+    printed_outcomes,
     read_rows,
     sentence,
 )
 from harness.evaluation.papers import read as read_paper
-from harness.evaluation.reproduction import PRINTED
+from harness.evaluation.reproduction import PRINTED, STANDARD_ERROR
 from harness.evaluation.verdicts import UNJUDGED
 
 RESULTS = DOCS.parent / "results"
+ONE_TEST = "gruber2025_table4_halves"  # compares five numbers of the same rows
 COUNTED = {
     "holds": "hold",
     "fails": "fail",
@@ -42,13 +44,18 @@ HEADINGS = {
 }
 
 
+def stored_papers(file: str = "reproduction.csv") -> list[str]:
+    """Return the papers whose results are stored. A new paper has none."""
+    return [paper for paper in papers() if (RESULTS / paper / file).is_file()]
+
+
 def verdicts() -> str:
     """Return a table with the number of verdicts of each kind, by paper and source of the number.
 
     A number that a paper prints twice counts once.
     """
     rows = []
-    for paper in papers():
+    for paper in stored_papers():
         numbers = drop_repeats(read_rows(RESULTS, paper))
         for source, by_verdict in count_by_source(numbers).items():
             if source != "claim":
@@ -64,7 +71,7 @@ def missing() -> str:
     the verdict.
     """
     lines = []
-    for paper in papers():
+    for paper in stored_papers():
         items = read_paper(paper).items
         numbers = drop_repeats(read_rows(RESULTS, paper))
         wanted = numbers["source"].eq(PRINTED) & numbers["verdict"].eq(UNJUDGED)
@@ -77,18 +84,47 @@ def missing() -> str:
 
 
 def outcomes() -> str:
-    """Return one sentence that counts the verdicts on the printed numbers of all papers."""
-    total = dict.fromkeys(OUTCOMES, 0)
-    for paper in papers():
-        for name, number in count_outcomes(read_rows(RESULTS, paper), paper).items():
-            total[name] += number
-    return textwrap.fill(f"{sentence(total)}.", 135)
+    """Count the outcomes of the printed numbers of all papers, and say which ones agree."""
+    parts = [printed_outcomes(read_rows(RESULTS, paper), paper) for paper in stored_papers()]
+    table = pd.concat(parts)
+    counts = table["outcome"].value_counts()
+    total = {name: int(counts.get(name, 0)) for name in OUTCOMES}
+    agreeing = table[table["outcome"].eq("recomputed and agreeing")]
+    return textwrap.fill(f"{sentence(total)}. {kinds(agreeing)}{stated()}", 135)
+
+
+def stated() -> str:
+    """Return a sentence with the numbers of propositions by verdict, or nothing without any."""
+    tables = [propositions.read(RESULTS, paper) for paper in stored_papers("propositions.csv")]
+    if not tables:
+        return ""
+    counts = propositions.count(pd.concat(tables))
+    words = {"holds": "hold", "fails": "fail", "cannot be tested": "cannot be tested"}
+    parts = ", ".join(f"{count} {words[verdict]}" for verdict, count in counts.items())
+    return f" Of {sum(counts.values())} propositions, {parts}."
+
+
+def kinds(agreeing: pd.DataFrame) -> str:
+    """Return sentences on what the recomputed numbers are that agree.
+
+    `agreeing` has their rows from `printed_outcomes`.
+    """
+    is_error = agreeing["column"].str.endswith(STANDARD_ERROR)
+    has_ridge = agreeing["of"].str.contains("float32_ridge")
+    one_test = agreeing["experiment"].eq(ONE_TEST)
+    accuracy = agreeing["column"].eq("accuracy")
+    return (
+        f"Of the {len(agreeing)}, {is_error.sum()} are standard errors and {accuracy.sum()} "
+        f"accuracies. {has_ridge.sum()} ({(has_ridge & is_error).sum()} of these standard errors) "
+        "are of kernel ridge, whose ridge we chose after seeing the printed numbers. "
+        f"{one_test.sum()} are one test: they share the rows of DenseNet-161."
+    )
 
 
 def failing() -> str:
     """Return, for each paper, the counts of its verdicts and a table of claims that do not hold."""
     parts = []
-    for paper in papers():
+    for paper in stored_papers("claims.csv"):
         claims = pd.read_csv(RESULTS / paper / "claims.csv")
         n = claims["verdict"].value_counts()
         counts = ", ".join(f"{n[key]} {verb}" for key, verb in COUNTED.items() if n.get(key))

@@ -1,8 +1,13 @@
 """Apply every estimator to the same four points, for docs/explanation/glossary.md.
 
-The numbers are stored in four_points.csv. The rows of an estimator stay unchanged if it cannot run
-in this environment, for example because its library is not installed. They also stay unchanged if
-the new numbers differ only by rounding. So a run on another processor does not change the file.
+four_points.csv stores numbers, because all estimators together take seconds. An estimator without
+rows there is run when the page is built.
+
+python tools/docs/four_points.py      run all estimators and write four_points.csv
+
+The rows of an estimator stay unchanged if it cannot run in this environment, for example because
+its library is not installed. They also stay unchanged if the new numbers differ only by rounding.
+So a run on another processor does not change the file.
 """
 
 from __future__ import annotations
@@ -39,7 +44,9 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
         "dirichlet_kernel", "kernel_ridge", "kernel_errors", "ckce",
     ),
     "What recalibration gains": ("variational", "stacking", "root_brier"),
-    "Tuned by the calibration-estimation risk": ("tuned", "gruber2025.authors", "risk_curve"),
+    "Tuned by the calibration-estimation risk": (
+        "tuned", "gruber2025.authors", "gruber2025.risk_curve",
+    ),
     "Learned": ("best",),
     "Posterior of the gap": ("gap_posterior",),
     "Certified bounds": ("certified",),
@@ -49,6 +56,7 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
     ),
     "Other libraries": ("peers",),
 }  # fmt: skip
+OTHERS = "More estimators"  # heading of modules that no family names
 
 
 def outcome(name: str) -> list[Row]:
@@ -121,15 +129,14 @@ def current(names: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
         yield name, before[name] if name in before and same(fresh, before[name]) else fresh
 
 
-def write() -> dict[str, list[Row]]:
-    """Run every estimator that runs here, write four_points.csv, and return {estimator: rows}."""
+def write() -> None:
+    """Run every estimator that runs here, and write four_points.csv."""
     rows_by_name = dict(current(harness.list_estimators()))
     with FILE.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         for rows in rows_by_name.values():
             writer.writerows(rows)
-    return rows_by_name
 
 
 def family(name: str) -> str:
@@ -137,20 +144,25 @@ def family(name: str) -> str:
     module = type(harness.load_estimator(name)).__module__
     for prefix in ("harness.", "experiments.", "estimators."):
         module = module.removeprefix(prefix)
-    return next(
+    titles = (
         title
         for title, modules in FAMILIES.items()
         if any(f"{module}.".startswith(f"{start}.") for start in modules)
     )
+    return next(titles, OTHERS)
 
 
-def text(rows_by_name: dict[str, list[Row]]) -> str:
+def tables() -> str:
     """Return one Markdown table per heading. Estimators with equal outcomes share a row."""
-    grouped: dict[str, dict[tuple[str, str], list[str]]] = {title: {} for title in FAMILIES}
-    for name, rows in rows_by_name.items():
-        grouped[family(name)].setdefault((rows[0]["notion"], _outcome(rows)), []).append(name)
+    before = stored()
+    grouped: dict[str, dict[tuple[str, str], list[str]]] = {}
+    for name in harness.list_estimators():
+        rows = before.get(name) or outcome(name)
+        group = grouped.setdefault(family(name), {})
+        group.setdefault((rows[0]["notion"], _outcome(rows)), []).append(name)
     parts = []
-    for title, outcomes in grouped.items():
+    for title in filter(grouped.get, [*FAMILIES, OTHERS]):
+        outcomes = grouped[title]
         rows = [
             [", ".join(f"`{name}`" for name in names), notion, numbers]
             for (notion, numbers), names in outcomes.items()
@@ -175,3 +187,7 @@ def _number(row: Row) -> str:
         return "" if row["kind"] == "interval" else row["value"]
     interval = f"in [{row['low'] or '…'}, {row['high'] or '…'}]{level}"
     return interval if row["kind"] == "interval" else f"{row['value']} {interval}"
+
+
+if __name__ == "__main__":
+    write()

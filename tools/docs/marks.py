@@ -1,6 +1,6 @@
 """Read and replace the generated parts of a page.
 
-A generated part stands between two comments that contain its name:
+A generated part stands between two comments with its name and with the script that writes it:
 
     <!-- begin NAME (tools/docs/write.py) -->
     ...
@@ -13,15 +13,15 @@ import re
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-SOURCE = "tools/docs/write.py"
+WRITE, LISTS = "tools/docs/write.py", "tools/docs/component_lists.py"
 
 
-def replaced(page: str, name: str, text: str) -> str:
-    """Return `page` with `text` in place of the generated part `name`.
+def replaced(page: str, name: str, text: str, script: str = WRITE) -> str:
+    """Return `page` with `text` in place of the part `name` that `script` generates.
 
     Raises ValueError if the part does not occur exactly once.
     """
-    begin, end = f"<!-- begin {name} ({SOURCE}) -->", f"<!-- end {name} -->"
+    begin, end = f"<!-- begin {name} ({script}) -->", f"<!-- end {name} -->"
     if page.count(begin) != 1 or page.count(end) != 1:
         raise ValueError(f"the page needs one {begin!r} and one {end!r}")
     before, rest = page.split(begin)
@@ -29,9 +29,9 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def part(page: str, name: str) -> str:
-    """Return the text of the generated part `name` of a page."""
+    """Return the text of the part `name` of a page, which write.py generates."""
     match = re.search(
-        rf"<!-- begin {name} \({re.escape(SOURCE)}\) -->\n\n(.*?)\n\n<!-- end {name} -->",
+        rf"<!-- begin {name} \({re.escape(WRITE)}\) -->\n\n(.*?)\n\n<!-- end {name} -->",
         page,
         re.S,
     )

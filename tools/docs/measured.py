@@ -6,13 +6,16 @@ The results come from the stored records in results/ and harness/judging.
 from __future__ import annotations
 
 import functools
+import textwrap
 
 import numpy as np
 import pandas as pd
 from marks import DOCS, table
 
+from harness.configure.compose import compose
+from harness.evaluation import arena
 from harness.judging.measured import measurements
-from harness.pages import arena_answers
+from harness.pages.arena import answers as arena_answers
 from harness.records import baseline
 
 RESULTS = DOCS.parent / "results"
@@ -51,11 +54,134 @@ def binning() -> str:
     return table(["model", "true error", *(f"15 bins, n = {n:,}" for n in means.index)], rows)
 
 
+def extent() -> str:
+    """Return how many estimators of the main estimands the arena has, and up to which n.
+
+    The table has the number of published point estimators, which are the rivals of `best`, by
+    notion and n. An estimator counts if it estimates one of the two estimands there.
+    """
+    records = _records()
+    main = records[records["estimand"].isin(arena.MAIN)]
+    largest = main.groupby("estimator", observed=True)["n"].max()
+    sizes = sorted(main["n"].unique())
+    short = sorted(largest[largest <= SHORT].index)
+    anchors = ", ".join(f"`{name}`" for name in largest.index if arena.is_anchor(name))
+    points = main[main["kind"].eq("point") & main["value"].notna()]
+    points = points.drop_duplicates(["notion", "n", "estimator"])
+    points = points[points["estimator"].map(arena.is_published).astype(bool)]
+    counts = points.groupby(["notion", "n"], observed=True).size().unstack(fill_value=0)
+    rows = [
+        [str(title), *(str(counts.loc[notion, n]) if n in counts else "0" for n in sizes)]
+        for notion, title in NOTIONS.items()
+    ]
+    names = ", ".join(f"`{name}`" for name in short)
+    text = (
+        f"Of the {len(largest)} estimators, {anchors} knows the truth, and {len(short)} stop at "
+        f"n = {SHORT:,} ({names}). The table has the number of published estimators with which "
+        "`best` is compared."
+    )
+    head = ["notion", *(f"n = {n:,}" for n in sizes)]
+    return f"{textwrap.fill(text, 130, break_on_hyphens=False)}\n\n{table(head, rows)}"
+
+
+def classwise() -> str:
+    """Return a table of class-wise L1 errors of three estimators on the test families."""
+    settings = compose(["experiment=arena_index"]).arena
+    development = arena.read_development(settings)
+    families = arena.read_families(settings)
+    tested = [p for name, ids in families.items() if name not in development for p in ids]
+    records = _records()
+    is_l1 = records["notion"].eq("classwise") & records["estimand"].eq("l1")
+    is_compared = records["estimator"].isin(CLASSWISE) & records["problem"].isin(tested)
+    records = records[is_l1 & is_compared & records["truth"].gt(NO_ERROR)]
+    records = records[records["value"].notna()]
+    records = records.assign(square=(records["value"] - records["truth"]) ** 2)
+    groups = records.groupby(["n", "estimator", "problem"], observed=True)
+    means = groups[["value", "truth", "square"]].mean()
+    by = ["n", "estimator"]
+    ratio = (means["value"] / means["truth"]).groupby(by, observed=True).median().unstack()
+    rmse = np.exp(np.log(means["square"]).groupby(by, observed=True).mean() / 2.0).unstack()
+    rows = [
+        [f"{n:,}", *(f"{ratio.loc[n, name]:.2f}, {rmse.loc[n, name]:.4f}" for name in CLASSWISE)]
+        for n in ratio.index
+    ]
+    least = ", ".join(f"`{name}` at n = {n:,}" for n, name in rmse.idxmin(axis=1).items())
+    head = ["n", *(f"`{name}`" for name in CLASSWISE)]
+    return f"{table(head, rows)}\n\nOf the three, the smallest RMSE is that of {least}."
+
+
+def false_claims() -> str:
+    """Return a table of the rates of judge's false claims, by expected events or errors.
+
+    The rates are pooled over n and k. The number in brackets is that of the cell with the largest
+    rate. The last rows are rates of true claims.
+    """
+    path = DOCS.parent / "benchmarks" / "false_claims.csv"
+    rows = pd.read_csv(path, dtype={"commit": str, "kind": str})
+    cell = ["kind", "k", "n", "events", "claim"]
+    rows = rows.sort_values("draws").drop_duplicates(cell, keep="last")
+    events = sorted(rows.loc[rows["kind"].eq("false"), "events"].unique())
+    lines = []
+    for claim, name in CLAIMS.items():
+        mine = rows[rows["kind"].eq("false") & rows["claim"].eq(claim)]
+        line = [name]
+        for number in [*events, None]:
+            part = mine if number is None else mine[mine["events"].eq(number)]
+            pooled = 100.0 * part["count"].sum() / part["draws"].sum()
+            largest = (100.0 * part["count"] / part["draws"]).max()
+            line.append(f"{pooled:.1f} ({largest:.1f})")
+        lines.append(line)
+    sizes_of = rows.groupby(["draws", "k"])["n"].unique()
+    draws = "; ".join(
+        f"{d:,} for k = {k} at n = {' and '.join(f'{n:,}' for n in sorted(sizes))}"
+        for (d, k), sizes in sizes_of.items()
+    )
+    commits = ", ".join(f"`{commit}`" for commit in sorted(rows["commit"].unique()))
+    head = ["false claim", *(f"{number:g} events" for number in events), "all"]
+    true = rows[rows["kind"].eq("true")]
+    powers = true.groupby(["claim", "n"])[["count", "draws"]].sum()
+    shares = 100.0 * powers["count"] / powers["draws"]
+    sizes = sorted(true["n"].unique())
+    power = [
+        [name, *(f"{shares[claim, n]:.0f}" for n in sizes)] for claim, name in TRUE_CLAIMS.items()
+    ]
+    note = f"Draws per cell: {draws}. Measured on {commits}."
+    table_of_power = table(["true claim, 50 events", *(f"n = {n:,}" for n in sizes)], power)
+    return (
+        f"{table(head, lines)}\n\n{table_of_power}\n\n"
+        f"{textwrap.fill(note, 130, break_on_hyphens=False)}"
+    )
+
+
+CLAIMS = {
+    "gain": "a gain by recalibration",
+    "worse": "a tenth of the right risk is better",
+    "alike": "one of two exchangeable models is better",
+    "class": "a class is off",
+    "range": "a range of scores is off",
+    "group": "a group is off",
+    "slope": "over- or underconfident, too high or too low",
+}
+TRUE_CLAIMS = {
+    "gain": "a gain by recalibration",
+    "better": "the calibrated model is better",
+    "group": "the overconfident group is off",
+}
+NOTIONS = {
+    "binary": "binary",
+    "top_label": "top-label",
+    "classwise": "class-wise",
+    "canonical": "canonical",
+}
+SHORT = 1000  # many estimators have no larger n in the arena
+CLASSWISE = ("best", "debiased15_l1", "variational_temperature_insample")
+NO_ERROR = 1e-9  # a smaller true error is 0
 QUANTITIES = {  # {prefix or part of a quantity's name: name of the row in the table}
     "binary.l1.best": "L1 error, binary: learned estimate",
     "top_label.l1.best": "L1 error, top-label: learned estimate",
     "classwise.l1.best": "L1 error, class-wise: learned estimate",
     "canonical.l1.best": "L1 error, canonical: learned estimate",
+    "few_values.l1.best": "L1 error, 6 or 11 different scores: learned estimate",
     "brier.miscalibration": "part of the Brier score: learned estimate",
     ".l1.best_lower": "lower bounds of L1 errors: stack",
     ".l1.variational": "lower bounds of L1 errors: one calibrator",
@@ -118,3 +244,28 @@ def recommendations() -> str:
             title = f"{section['name']}, {board['name']}"
             parts.append(f"### {title[0].upper()}{title[1:]}\n\n{table(columns, rows)}")
     return "\n\n".join(parts)
+
+
+def levels() -> str:
+    """Return a table of the measured levels of tests, by expected events.
+
+    A cell has the share of rejected samples over all laws, and in brackets the share for the law
+    with the largest one.
+    """
+    rows = pd.read_csv(DOCS.parent / "benchmarks" / "test_levels.csv", dtype={"commit": str})
+    rows["share"] = 100.0 * rows["rejected"] / rows["draws"]
+    events = sorted(rows["events"].unique())
+    lines = []
+    for (test, decision), mine in rows.groupby(["test", "decision"], sort=False):
+        name = f"`{test}`" if decision == "p_value" else f"`{test}`, {decision}"
+        cells = []
+        for value in events:
+            part = mine[mine["events"].eq(value)]
+            pooled = 100.0 * part["rejected"].sum() / max(part["draws"].sum(), 1)
+            cells.append(f"{pooled:.1f} ({part['share'].max():.1f})" if len(part) else "–")
+        limits = sorted({mine["draws"].min(), mine["draws"].max()})
+        draws = " to ".join(f"{count:,}" for count in limits)
+        lines.append([name, draws, *cells])
+    commits = ", ".join(f"`{commit}`" for commit in sorted(rows["commit"].unique()))
+    header = ["test", "draws per law", *(f"{value:g} events" for value in events)]
+    return f"{table(header, lines)}\n\nMeasured on {commits}."

@@ -13,8 +13,8 @@ from typing import Any
 import typer
 from marks import table
 
-from harness.commands.app import NAME, app
-from harness.commands.base import WIDTH
+from harness.commands.app import app
+from harness.commands.base import NAME, WIDTH
 from harness.common.paths import CONF
 from harness.configure import rules
 from harness.configure.figure import Figure

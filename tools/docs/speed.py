@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pandas as pd
 from marks import DOCS, table
@@ -14,16 +15,21 @@ def _rows() -> pd.DataFrame:
     return pd.read_csv(BENCHMARKS / "peers.csv")
 
 
+def _about() -> dict[str, Any]:
+    return dict(json.loads((BENCHMARKS / "peers.json").read_text()))
+
+
 def machine() -> str:
-    """Return one paragraph on the processor, software versions and load of the measurement."""
-    about = json.loads((BENCHMARKS / "peers.json").read_text())
+    """Return a paragraph on the commit, processor, software versions and load of the run."""
+    about = _about()
     versions = about["packages"].items()
     packages = ", ".join(f"{name} {version}" for name, version in versions if version)
     left_out = ", ".join(name for name, version in versions if not version)
     lacking = f" Not installed, and left out: {left_out}." if left_out else ""
     return (
-        f"Measured on {about['date']} in one run of {about['cpu_seconds']:,} CPU seconds: "
-        f"{about['processor']}, {about['cores']} cores of which every call takes one, "
+        f"Measured on `{about['commit']}` ({about['date']}) in one run of "
+        f"{about['cpu_seconds']:,} CPU seconds: {about['processor']}, {about['cores']} cores of "
+        "which every call takes one, "
         f"Python {about['python']}, {packages}.{lacking} The load was {about['load_before']} when "
         f"the run began and {about['load_after']} when it ended."
     )
@@ -83,7 +89,8 @@ def wins() -> str:
         lines.append([*_setting(row), f"no number: {row['reason']}"])
     if not lines:
         return "At no size that was measured."
-    return table(["what", "who", "notion", "n", "k", "CPU"], lines)
+    head = ["what", "who", "notion", "n", "k", "CPU"]
+    return f"Measured on `{_about()['commit']}`:\n\n{table(head, lines)}"
 
 
 def _setting(row: pd.Series) -> list[str]:

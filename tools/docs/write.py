@@ -1,5 +1,8 @@
 """Write the parts of the documentation that are generated from code and stored results.
 
+component_lists.py makes the lists of estimators, calibrators and problems. It runs in `make docs`,
+so that these lists need no update when something is added.
+
 python tools/docs/write.py            write all generated parts
 python tools/docs/write.py --check    list outdated parts; exit status 1 if there are any
 """
@@ -15,23 +18,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import binning_figure  # noqa: E402
 import catalogue  # noqa: E402
 import claims  # noqa: E402
-import four_points  # noqa: E402
 import measured  # noqa: E402
 import reference  # noqa: E402
 import speed  # noqa: E402
 from marks import DOCS, part, replaced  # noqa: E402
 
-# {page: {part: function that returns its text}}. Running all estimators on the four points takes
-# seconds, so this table reads four_points.csv; `main` updates that file first.
+# {page: {part: function that returns its text}}
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "reference/api.md": {"public names": catalogue.api},
     "reference/cli.md": {"commands": reference.commands},
     "reference/configuration.md": {"configuration": reference.configuration},
     "reference/records.md": {"verdicts": reference.verdicts},
-    "reference/estimators.md": {"estimators": catalogue.estimators},
-    "reference/calibrators.md": {"calibrators": catalogue.calibrators},
-    "reference/problems.md": {"problems": catalogue.problems},
-    "explanation/glossary.md": {"four points": lambda: four_points.text(four_points.stored())},
     "../README.md": {"outcomes": claims.outcomes},
     "explanation/discrepancies.md": {
         "outcomes": claims.outcomes,
@@ -40,7 +37,14 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "claims": claims.failing,
     },
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
-    "explanation/trust.md": {"arena": measured.recommendations, "coverage": measured.coverage},
+    "explanation/best.md": {"class-wise": measured.classwise},
+    "explanation/trust.md": {
+        "extent": measured.extent,
+        "arena": measured.recommendations,
+        "coverage": measured.coverage,
+        "levels": measured.levels,
+        "false_claims": measured.false_claims,
+    },
     "speed.md": {"machine": speed.machine, "peers": speed.peers, "wins": speed.wins},
 }
 
@@ -59,7 +63,6 @@ def main(arguments: list[str]) -> int:
         names = list(stale())
         print("\n".join(names) or "all parts are current")
         return bool(names)
-    four_points.write()
     for page, parts in PARTS.items():
         text = (DOCS / page).read_text()
         for name, make in parts.items():

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from harness.commands.base import SETTINGS, Command, integers, split
+from harness.commands.base import SETTINGS, Command
+from harness.common.arguments import integers, split
 from harness.common.paths import CACHE
 from harness.errors import BadInputError
 
@@ -52,16 +53,17 @@ def tabular_oof(
     The store holds out-of-fold predictions of models that are trained here on local tables. Exit
     status 1 if a task failed.
     """
+    from harness.tools.stand_ins import tables as sources
     from harness.tools.stand_ins import tabular
 
     families = select("--models", models, list(tabular.FAMILIES))
     outer = [int(fold) for fold in select("--folds", folds, list(map(str, range(tabular.OUTER))))]
-    if max_rows < tabular.SMALLEST_TABLE:
+    if max_rows < sources.SMALLEST_TABLE:
         raise BadInputError(
-            f"--max-rows is {max_rows}; at least {tabular.SMALLEST_TABLE} are needed."
+            f"--max-rows is {max_rows}; at least {sources.SMALLEST_TABLE} are needed."
         )
     names = None if tables is None else split(tables)
-    gathered = tabular.gather(_table_folders(csv), integers("--openml", openml), max_rows, names)
+    gathered = sources.gather(_table_folders(csv), integers("--openml", openml), max_rows, names)
     folder = out or CACHE / "tabular_oof"
     return int(tabular.make(gathered, outer, tuple(families), folder.expanduser(), jobs))
 

@@ -43,7 +43,7 @@ from harness.math.notions import one_hot
 from harness.math.sech_noise import WIDTHS, path_derivative, perturbed, width_name
 
 from . import training
-from .tabular import gather
+from .tables import gather
 from .training import Weights, activations, backward, first_weights
 
 RECIPE = 1  # raise this number when training or files change; older files are then computed again

@@ -30,6 +30,7 @@ their noise is part of the variance between families. With fewer than five famil
 are not compared by a test.
 """
 
+from harness.evaluation.arena.better_or_worse import Statement, better, holm
 from harness.evaluation.arena.boards import frontier, leaderboard, leaderboards
 from harness.evaluation.arena.bounds import bounds, interval_table
 from harness.evaluation.arena.confidence_set import confidence_set
@@ -47,7 +48,6 @@ from harness.evaluation.arena.rules import (
     read_development,
     read_families,
 )
-from harness.evaluation.arena.statements import Statement, better, holm
 
 __all__ = [
     "MAIN", "OTHER", "RULE", "Statement", "better", "bounds", "confidence_set", "floors",

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from harness.evaluation.arena.better_or_worse import LEAST_FAMILIES
 from harness.evaluation.arena.resampling import Floats, draw_weights, mean_and_error
-from harness.evaluation.arena.statements import LEAST_FAMILIES
 
 
 def confidence_set(

@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.evaluation.arena.better_or_worse import (
+    Statement,
+    holm,
+    log_ratios,
+    statement,
+    verdicts,
+)
 from harness.evaluation.arena.boards import leaderboard, root_mean_square
 from harness.evaluation.arena.confidence_set import confidence_set
 from harness.evaluation.arena.resampling import family_means, t_interval
 from harness.evaluation.arena.rules import is_published
-from harness.evaluation.arena.statements import Statement, holm, log_ratios, statement, verdicts
 
 BOARD = ["notion", "estimand", "n"]
 SIDE = ("rmse", "rmse_calibrated", "bias", "relative", "regret", "low", "high", "cpu")

@@ -13,6 +13,7 @@ from harness.configure import catalogue, options
 from harness.configure.arena import Arena
 from harness.errors import BadInputError
 
+BOARD = ["notion", "estimand"]  # every leaderboard has one of each
 SETTING = ["family", "problem", "k", "notion", "n", "estimand"]
 MAIN = ("l1", "l2_squared")  # the estimands that are ranked
 LEAST_SHARE = 0.8  # an estimator has a rank if it is applicable in this share of the settings

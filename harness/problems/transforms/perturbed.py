@@ -85,6 +85,8 @@ class Perturbed(Wrapper):
 
     default_notions = notions
 
+    shares_rows = False  # every replication draws new noise, also for a file
+
     @property
     def default_reps(self) -> int:
         # Every replication draws a new perturbation, also for a file.

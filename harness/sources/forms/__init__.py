@@ -7,31 +7,42 @@ guessed from values: if the names are unknown, an error says which option names 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from harness.common.wording import format_count
 from harness.errors import BadInputError
-from harness.math.columns import as_text, few
-from harness.sources.forms.classes import encode, stored_class_names
+from harness.math.class_names import as_text, few
+from harness.sources.forms.classes import encode, in_spelling_of_labels, stored_class_names
 from harness.sources.forms.columns import (
     label_name,
     prediction_columns,
     prediction_matrix,
     read_labels,
+    refuse_unknown_names,
 )
+from harness.sources.forms.confidences import as_shares
 from harness.sources.forms.numbers import (
     checked_probabilities,
     refuse_probabilities_as_logits,
     softmax,
 )
-from harness.sources.forms.terms import TOP_LABEL_NAMES, Arrays, Columns, Options
+from harness.sources.forms.terms import (
+    ANSWER_NAMES,
+    TOP_LABEL_NAMES,
+    Arrays,
+    Columns,
+    Options,
+)
 
 __all__ = ["Options", "softmax", "read_arrays"]
 
-Content = tuple[NDArray[np.float64], NDArray[np.int64], str, tuple[str, ...] | None]
+Names = tuple[str, ...]
+Content = tuple[NDArray[np.float64], NDArray[np.int64], str, Names | None, Names]
 
 
 def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
@@ -56,6 +67,8 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
         One line that says how the arrays were read.
     names : tuple of str, or None
         Names of the classes.
+    unused : tuple of str
+        Names of the arrays that were not used.
 
     Raises
     ------
@@ -65,15 +78,23 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
     """
     everything = list(arrays)
     label_columns: tuple[str, ...]
-    if not options.labels and set(TOP_LABEL_NAMES) <= set(arrays):
-        arrays, title = _with_correctness(arrays, options, path), "correct"
-        label_columns, note = TOP_LABEL_NAMES[1:], "1 where they agree"
+    arrays = _without_other_labels(arrays, options)
+    if answers := _answer_columns(arrays, options):
+        arrays, title = _with_correctness(arrays, answers, options, path), "correct"
+        label_columns, note = answers, "1 where they agree"
     else:
+        refuse_unknown_names(arrays, options, path)
         title = label_name(arrays, options.labels, path)
         label_columns, note = (title,), ""
     labels = read_labels(title, arrays[title], path)
     rest = {name: values for name, values in arrays.items() if name != title}
-    columns, are_logits = prediction_columns(rest, options, path)
+    columns, are_logits = prediction_columns(rest, labels, options, path)
+    columns = in_spelling_of_labels(columns, labels)
+    stated_note = ""
+    if options.top_label and not are_logits and len(columns.names) == 1:
+        name = columns.names[0]
+        shares, stated_note = as_shares(rest[name], name, path)
+        rest = {**rest, name: shares}
     matrix = prediction_matrix(columns, rest, "logits" if are_logits else "probabilities", path)
     if len(matrix) == 0:
         raise BadInputError(f"{path}: {columns.title} is empty; at least one sample is needed.")
@@ -92,22 +113,54 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
     y, names, y_note = encode(labels, columns, k, options, path)
     classes = f"classes: {few(names)}" if names else f"{max(k, 2)} classes"
     used = {*label_columns, *columns.names, stored}
-    unused = [name for name in everything if name not in used]
+    unused = tuple(name for name in everything if name not in used)
     note = note or y_note
     parts = [
         format_count(len(y), "row"),
         "confidences of predicted labels" if options.top_label else classes,
-        _array_text(columns, matrix, are_logits) + p_note,
+        _array_text(columns, matrix, are_logits) + stated_note + p_note,
         f"label column{'s' if len(label_columns) > 1 else ''} {few(label_columns)}"
         + (f" ({note})" if note else ""),
         f"classes named by {stored}" if stored else "",
-        f"not used: {few(unused)}" if unused else "",
+        describe_unused(unused),
     ]
-    return p, y, "; ".join(part for part in parts if part), names
+    return p, y, "; ".join(part for part in parts if part), names, unused
 
 
-def _with_correctness(arrays: Arrays, options: Options, path: object) -> Arrays:
-    """Return the arrays with `correct` in place of predicted and true labels.
+def describe_unused(names: Sequence[str]) -> str:
+    """Return a phrase on arrays that were not used, or '' if there are none.
+
+    Examples
+    --------
+    >>> describe_unused(["id", "sex"]), describe_unused([])
+    ('not used: id, sex', '')
+    """
+    return f"not used: {', '.join(names)}" if names else ""
+
+
+def _without_other_labels(arrays: Arrays, options: Options) -> Arrays:
+    """Return the arrays without the labels that belong to another reading of answers.
+
+    `correct` tells about stated confidences, and `gold` about the probabilities of all options.
+    """
+    if options.labels or not {"correct", "gold"} <= set(arrays):
+        return arrays
+    other = "gold" if options.top_label else "correct"
+    return {name: values for name, values in arrays.items() if name != other}
+
+
+def _answer_columns(arrays: Arrays, options: Options) -> Names:
+    """Return the names of predicted and true labels from which `correct` is computed, or ()."""
+    if options.labels:
+        return ()
+    if set(TOP_LABEL_NAMES) <= set(arrays):
+        return TOP_LABEL_NAMES[1:]
+    is_answers = options.top_label and set(ANSWER_NAMES) <= set(arrays)
+    return ANSWER_NAMES[1:] if is_answers and "correct" not in arrays else ()
+
+
+def _with_correctness(arrays: Arrays, names: Names, options: Options, path: object) -> Arrays:
+    """Return the arrays with `correct` in place of predicted and true labels, which `names` names.
 
     `correct` is 1 where both labels agree, else 0.
     """
@@ -116,13 +169,20 @@ def _with_correctness(arrays: Arrays, options: Options, path: object) -> Arrays:
             f"{path} holds confidences of predicted labels, not the probability of a class; set "
             "top_label=true (in a run, problem.predictions.top_label=true) to judge them."
         )
-    predicted, true = arrays["pred_label"], arrays["true_label"]
+    predicted, true = (arrays[name] for name in names)
+    for name in names:
+        missing = np.flatnonzero(pd.isna(arrays[name]))
+        if len(missing):
+            raise BadInputError(
+                f"{path}: {name} holds no label at row {missing[0]}; remove the rows without one "
+                f"({len(missing):,} in all), or give them a text such as none."
+            )
     if (predicted.dtype.kind in "fiub") != (true.dtype.kind in "fiub"):
         raise BadInputError(
-            f"{path}: pred_label has type {predicted.dtype}, but true_label has type {true.dtype}; "
+            f"{path}: {names[0]} has type {predicted.dtype}, but {names[1]} has type {true.dtype}; "
             "both must have the same type."
         )
-    rest = {name: values for name, values in arrays.items() if name not in TOP_LABEL_NAMES[1:]}
+    rest = {name: values for name, values in arrays.items() if name not in names}
     return {**rest, "correct": (predicted == true).astype(np.int64)}
 
 
@@ -135,13 +195,12 @@ def _to_probabilities(
     """
     if are_logits:
         matrix = matrix.astype(np.float32 if options.float32 else np.float64)
-        refuse_probabilities_as_logits(matrix, columns.title, bool(options.logits), path)
+        refuse_probabilities_as_logits(matrix, columns, bool(options.logits), path)
         p = softmax(matrix, path).astype(np.float64)
         return p, f" ({'logistic function' if p.ndim == 1 else 'softmax'} applied)"
     if options.float32:
         matrix = matrix.astype(np.float32)
-    p = matrix.astype(np.float64, copy=False)
-    return checked_probabilities(p, columns, options.renormalise, path)
+    return checked_probabilities(matrix, columns, options.renormalise, path)
 
 
 def _array_text(columns: Columns, matrix: NDArray[Any], are_logits: bool) -> str:

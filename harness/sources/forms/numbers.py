@@ -10,7 +10,7 @@ from scipy import special
 
 from harness.common.wording import format_count
 from harness.errors import BadInputError
-from harness.math.notions import ROW_SUM_TOLERANCE
+from harness.math.notions import TOLERANCE, row_tolerance
 from harness.sources.forms.terms import Columns
 
 ROUNDING = 0.005  # largest error of a probability that was rounded to 2 digits
@@ -33,7 +33,7 @@ def softmax(z: NDArray[Any], path: object = "logits") -> NDArray[Any]:
 
 
 def refuse_probabilities_as_logits(
-    z: NDArray[Any], name: str, is_asked_for: bool, path: object
+    z: NDArray[Any], columns: Columns, is_asked_for: bool, path: object
 ) -> None:
     """Raise BadInputError if an array of logits looks like probabilities.
 
@@ -43,38 +43,45 @@ def refuse_probabilities_as_logits(
     """
     if not _in_unit(z):
         return
+    name, remedy = columns.title, columns.option("probabilities")
     sums = z.sum(axis=-1, dtype=np.float64)
     if z.ndim == 2 and (np.abs(sums - 1.0) <= _tolerance(z.shape[1])).all():
         raise BadInputError(
             f"{path}: {name} does not hold logits: every row lies in [0, 1] and sums to 1; give "
-            f"probabilities={name}."
+            f"{remedy}."
         )
     if z.ndim == 1 and not is_asked_for and ((z > 0) & (z < 1)).any():
         raise BadInputError(
-            f"{path}: {name} lies within [0, 1], as probabilities do; give probabilities={name}, "
-            f"or logits={name} if it holds logits."
+            f"{path}: {name} lies within [0, 1], as probabilities do; give {remedy}, "
+            f"or {columns.option('logits')} if it holds logits."
         )
 
 
 def checked_probabilities(
-    p: NDArray[np.float64], columns: Columns, renormalise: bool, path: object
+    matrix: NDArray[Any], columns: Columns, renormalise: bool, path: object
 ) -> tuple[NDArray[np.float64], str]:
     """Return the probabilities and a note on how they were changed; BadInputError if invalid.
 
-    Values must lie in [0, 1], and rows must sum to 1. With `renormalise`, rows of rounded
-    probabilities are divided by their sums. Nothing is clipped.
+    Values must lie in [0, 1], and rows must sum to 1. Errors by rounding are accepted: values that
+    miss [0, 1] by at most 1e-4 become 0 or 1, and rows of numbers of 16 bits are divided by their
+    sums. With `renormalise`, rows of rounded probabilities are divided by their sums.
     """
+    p: NDArray[np.float64] = matrix.astype(np.float64, copy=False)
+    notes = []
     if not _in_unit(p):
-        _refuse_values(p, columns, path)
-    if p.ndim == 1:
-        return p, ""
-    sums = p.sum(axis=1)
+        if p.size and not _in_unit(p, TOLERANCE):
+            _refuse_values(p, columns, path)
+        if count := int(((p < 0.0) | (p > 1.0)).sum()):
+            notes.append(rounding_note(p, count))
+            p = p.clip(0.0, 1.0)
+    sums = p.sum(axis=1) if p.ndim == 2 else np.ones(len(p))
     off = np.abs(sums - 1.0)
-    worst = int(np.argmax(off))
-    if off[worst] > ROW_SUM_TOLERANCE:
+    worst = int(np.argmax(off)) if len(off) else 0
+    tolerance = row_tolerance(matrix)
+    if len(off) and off[worst] > tolerance:
         message = (
             f"{path}: row {worst} of {columns.title} sums to {sums[worst]:.6g}; every row must sum "
-            f"to 1 within {ROW_SUM_TOLERANCE:g}"
+            f"to 1 within {tolerance:g}"
         )
         if off[worst] > _tolerance(p.shape[1]):
             raise BadInputError(
@@ -85,32 +92,39 @@ def checked_probabilities(
             raise BadInputError(
                 f"{message}. If the probabilities were rounded, set renormalise=true."
             )
-    if not renormalise:
-        return p, ""
-    low, high = float(sums.min()), float(sums.max())
-    note = f" (rows summed to {low:.4g} to {high:.4g} and were divided by their sums)"
-    return p / sums[:, None], note
+    if p.ndim == 2 and (renormalise or (len(off) and off[worst] > TOLERANCE)):
+        low, high = float(sums.min()), float(sums.max())
+        notes.append(f"rows summed to {low:.4g} to {high:.4g} and were divided by their sums")
+        p = p / sums[:, None]
+    return p, f" ({'; '.join(notes)})" if notes else ""
 
 
-def _in_unit(values: NDArray[Any]) -> bool:
+def rounding_note(p: NDArray[np.float64], count: int) -> str:
+    """Return a phrase on the `count` values of p that miss [0, 1] by rounding."""
+    largest = max(float(p.max()) - 1.0, -float(p.min()))
+    return f"{format_count(count, 'value')} outside [0, 1] by at most {largest:.1g} set to 0 or 1"
+
+
+def _in_unit(values: NDArray[Any], tolerance: float = 0.0) -> bool:
     """Return True if there are values and all lie in [0, 1]; False if one is NaN."""
-    return values.size > 0 and bool(((values >= 0) & (values <= 1)).all())
+    low, high = -tolerance, 1.0 + tolerance
+    return values.size > 0 and bool(((values >= low) & (values <= high)).all())
 
 
 def _tolerance(k: int) -> float:
     """Return the largest error of the sum of k probabilities that are rounded to 2 digits."""
-    return min(k * ROUNDING, 0.5) + ROW_SUM_TOLERANCE
+    return min(k * ROUNDING, 0.5) + TOLERANCE
 
 
 def _refuse_values(p: NDArray[np.float64], columns: Columns, path: object) -> None:
     """Raise BadInputError that names the first value outside [0, 1]."""
-    wrong = np.argwhere(~((p >= 0.0) & (p <= 1.0)))
+    wrong = np.argwhere(~((p >= -TOLERANCE) & (p <= 1.0 + TOLERANCE)))
     row, *column = map(int, wrong[0])
     name = columns.names[column[0]] if column and len(columns.names) > 1 else columns.names[0]
     place = f"row {row}" + (f", column {column[0]}" if column and len(columns.names) == 1 else "")
     value = p[row, column[0]] if column else p[row]
     shown = f"{value:.10g}"
-    remedy = f"divide percent by 100, and name logits by logits={columns.title.rstrip('*_')}"
+    remedy = f"divide percent by 100, and name logits by {columns.option('logits')}"
     if np.isnan(value):
         shown, remedy = "NaN", "fill in or leave out the rows that lack one"
     count = format_count(len(wrong), "such value")
