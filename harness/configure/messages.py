@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 
 from harness.configure import catalogue
 from harness.configure.catalogue import defaults, setting_names
@@ -12,6 +16,15 @@ from harness.errors import guess
 
 # {beginning of the name of a Hydra launcher or sweeper: extra of calharness that installs it}
 EXTRAS = {"submitit": "slurm", "optuna": "optuna"}
+
+# Settings that take a list, settings that take a text, and settings that a sweep can vary
+LISTS = re.compile(
+    r"(sweep\..+|problem|estimator|n|reps|notion|estimand|trust|compare|records_of"
+    r"|figure\.(estimand|estimators|size|format))"
+)
+TEXTS = re.compile(r"(title|figure\.caption|labels\..+)")
+SWEPT = re.compile(r"(seed|bootstrap|(problem|estimator)\..+)")
+MOST_VALUES = 20  # values of a list that a message shows
 
 
 def unknown_flag(flag: str, next_word: str = "") -> str:
@@ -43,6 +56,10 @@ def without_value(word: str, before: str) -> str:
     """
     if len(re.findall(r"[\[(]", before)) > len(re.findall(r"[\])]", before)):
         return f"{before} {word} was split at the space; put quotes around it: '{before} {word}'."
+    name, equals, value = before.partition("=")
+    is_number = re.fullmatch(r"[\d.]+", word) and re.fullmatch(r"[\d.,]+", value)
+    if equals and is_number and LISTS.fullmatch(name):
+        return f"{before} {word} is a list without brackets; write '{name}=[{value},{word}]'."
     group = next((group for group in GROUPS if word in ids(group)), None)
     if group:
         return f"{word!r} is not an option; did you mean {group}={word}?"
@@ -91,6 +108,14 @@ def hydra_sentence(error: Exception, overrides: list[str]) -> str:
     if wrong:
         absent = re.search(r"full_key: (\S+)", f"{text}\n{error.__cause__}")
         return unknown_setting(wrong[1], absent[1] if absent else wrong[1])
+    for line in text.splitlines():
+        several = re.search(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", line)
+        if several and (sentence := several_values(several[1])):
+            return sentence
+    for word in overrides:
+        name, _, value = word.partition("=")
+        if re.fullmatch(r"\[[^][(){}'\"]*", value):
+            return f"{word} lacks a closing bracket; write '{name}={value.rstrip(',')}]'."
     advice = "; ".join(
         line.strip() for line in text.splitlines() if not line.startswith("See https")
     )
@@ -99,6 +124,33 @@ def hydra_sentence(error: Exception, overrides: list[str]) -> str:
         "list as 'n=[1,2]', a text with signs or spaces as \"title='a = b'\", and several values "
         "of one option after -m."
     )
+
+
+def several_values(text: str) -> str:
+    """Return the message about an override with several values, such as n=200,400, or ''.
+
+    The message is empty if the values cannot be listed, as those of glob(...) and interval(...).
+    """
+    override: Override = OverridesParser.create().parse_override(text)
+    if not (override.is_choice_sweep() or override.is_range_sweep()):
+        return ""
+    text = text.removeprefix("++")  # compose puts it before sweep.PATH
+    name, _, given = text.partition("=")
+    path = name.lstrip("+")
+    values = list(itertools.islice(override.sweep_string_iterator(), MOST_VALUES + 1))
+    some = [*values[:MOST_VALUES], *(["..."] if len(values) > MOST_VALUES else [])]
+    if TEXTS.fullmatch(path):
+        plain = given.replace("'", "").replace('"', "")
+        return f"{text} is a text with a comma; write \"{name}='{plain}'\"."
+    is_nested = any(value.startswith("[") for value in values)
+    if LISTS.fullmatch(path) and not is_nested:
+        return f"{text} is a list without brackets; write '{name}=[{','.join(some)}]'."
+    if SWEPT.fullmatch(path):
+        return (
+            f"{text} has several values; write 'sweep.{path}=[{','.join(some)}]' for one table "
+            "and figure, or -m for a run of each."
+        )
+    return f"{text} has several values; give one, or -m for a run of each."
 
 
 def unknown_setting(path: str, absent: str) -> str:

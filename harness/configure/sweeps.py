@@ -122,6 +122,12 @@ def _check(path: str, values: list[Any], settings: Settings, is_paired: bool) ->
                 f"to {head}=[...]."
             )
     elif rest or head not in OPTIONS:
+        group = next((g for g in COMPONENTS if rest and head in settings.chosen(g)), None)
+        if group:
+            raise BadInputError(
+                f"sweep.{path} does not say that {head} is one of the {group}s; give "
+                f"sweep.{group}.{path}=[values]."
+            )
         raise BadInputError(
             f"there is no option {path!r} to sweep{guess(path, SWEPT)}; allowed are "
             f"{', '.join(SWEPT)}."

@@ -23,14 +23,26 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 -m @ --jobs 3 => jobs=3
 -m @ +foo=1,2 => there is no option 'foo'
 -m experiment=smoke,smokee => there is no experiment 'smokee' (did you mean 'smoke'?)
--m @ n=[1, => n=[1, cannot be read
+-m @ n=[1, => n=[1, lacks a closing bracket
 -m @ hydra/launcher=nope => there is no hydra/launcher 'nope'; known are basic, joblib
 @ hydra/launcher=submitit_nope => `pip install 'calharness[slurm]'` installs it
 @ estimator=[binned15, oracle] => put quotes around it: 'estimator=[binned15, oracle]'
 @ 'n =5' => n =5 cannot be read
 @ n => 'n' has no value; give n=VALUE
 @ n:5 => 'n:5' is not an option (did you mean 'n'?)
-@ n=100,200 => write a list as 'n=[1,2]'
+@ n=100,200 => n=100,200 is a list without brackets; write 'n=[100,200]'
+@ n=100 200 => write 'n=[100,200]'
+@ n=range(100,400,100) => write 'n=[100,200,300]'
+@ n=[100,200 => lacks a closing bracket; write 'n=[100,200]'
+@ estimator=binned15,kde => write 'estimator=[binned15,kde]'
+@ +estimator=kde,kkr => write '+estimator=[kde,kkr]'
+@ sweep.estimator.binned15.bins=5,10 => write 'sweep.estimator.binned15.bins=[5,10]'
+@ seed=0,1 => write 'sweep.seed=[0,1]' for one table and figure, or -m for a run of each
+@ jobs=1,2 => jobs=1,2 has several values; give one, or -m for a run of each
+@ n=[1,2],[3,4] => has several values; give one
+@ "title='a',b" => is a text with a comma
+@ estimator.binned15.bins=interval(2,9) => cannot be read
+@ sweep.binned15.bins=[5,6] => give sweep.estimator.binned15.bins=[values]
 @ 'title=a: b=c' => title=a: b=c cannot be read
 @ 'paper=${foo}' => Interpolation key 'foo' not found
 @ rep=3 => there is no option 'rep' (did you mean 'reps'?)
