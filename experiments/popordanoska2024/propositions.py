@@ -105,7 +105,8 @@ def table_1(size: int) -> Proposition:
     return Proposition(
         place="Table 1",
         quote="estimators of calibration error and refinement, induced by Brier score",
-        says="the two columns add up to the risk of the loss in the first column",
+        says="the two columns add up to the risk of the loss in the first column, with no constant "
+        "left over (Equation 3)",
         computed=f"their limits, on {LAWS}",
         cases=len(wrong),
         result=largest_deviation(wrong, ROUNDING),
@@ -300,7 +301,8 @@ def rate_of_bias(size: int) -> Proposition:
     return Proposition(
         place="Propositions 5.1 and 5.2",
         quote="has a bias that converges as O(n^-1)",
-        says="the distance of the expected estimate from the true error falls as 1 / n",
+        says="at a fixed bandwidth, the distance of the expected estimate from the true error "
+        "falls as 1 / n",
         computed=f"the exponent of n from {FEW} to {MANY}, exactly, for two predictions, bandwidth "
         f"{BANDWIDTH}, both forms and both scores; -1 within 0.1",
         cases=len(to_truth),

@@ -34,7 +34,7 @@ def test_statistics_of_the_printed_tables_by_hand(settings):
         "isotonic may harm KL": 0.20,
         "isotonic keeps the accuracy, printed": 0.22 / 6,
         "the estimators order classes alike, printed": 0.9636,
-        "sharpness falls up to the output": 0.15,
+        "sharpness as estimated falls up to the output": 0.15,
     }
     for name, value in values.items():
         assert result[name].value == pytest.approx(value, abs=5e-4)
