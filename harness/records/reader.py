@@ -115,7 +115,10 @@ def read(
 def _connect(files: list[Path], where: str, keys: pa.Array | None) -> duckdb.DuckDBPyConnection:
     """Return a connection to these parts that has the views `r` and `cells`."""
     connection = duckdb.connect(config={"threads": 1})  # a second thread saved no time
-    connection.execute("set enable_progress_bar = false")  # DuckDB's, in interactive processes
+    # DuckDB's progress bar, in interactive processes. In Jupyter without ipywidgets it shows none,
+    # and refuses even to turn it off.
+    if connection.execute("select current_setting('enable_progress_bar')").fetchall()[0][0]:
+        connection.execute("set enable_progress_bar = false")
     if keys is not None:
         connection.register("wanted", pa.table({"key": keys}))
         where = f"({where}) and key in (select key from wanted)"

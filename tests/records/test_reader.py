@@ -323,6 +323,31 @@ def test_no_progress_bar_of_duckdb_is_shown(out):
     assert done.stdout == "False\n", done.stderr
 
 
+def test_records_are_read_in_jupyter_without_ipywidgets(out):
+    """DuckDB then refuses to change the setting of its progress bar, which it does not show."""
+    harness.run([*RUN, f"out={out}"])
+    code = """if True:
+        import sys, types
+        from pathlib import Path
+
+        kernel = types.SimpleNamespace(config={"IPKernelApp": {}})
+        module = types.ModuleType("IPython")
+        module.get_ipython = lambda: kernel
+        sys.modules |= {"IPython": module, "ipywidgets": None}
+        import duckdb
+        try:
+            duckdb.connect().execute("set enable_progress_bar = false")
+        except duckdb.InvalidInputException:
+            print("refused")
+
+        import harness
+        print(len(harness.load_records(Path(sys.argv[1]))))
+    """
+    done = subprocess.run([sys.executable, "-c", code, str(out)], capture_output=True, text=True)
+    refused, rows = done.stdout.split()
+    assert refused == "refused" and int(rows) > 0, done.stderr
+
+
 def test_texts_that_repeat_are_categories(out):
     run = ["problem=[beta_wavy]", "estimator=[binned15,simplex_ece]", "n=20", "reps=30"]
     records = harness.run([*run, "engine=serial", f"out={out}"])
