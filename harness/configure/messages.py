@@ -147,10 +147,10 @@ def several_values(text: str) -> str:
         return f"{text} is a list without brackets; write '{name}=[{','.join(some)}]'."
     if SWEPT.fullmatch(path):
         return (
-            f"{text} has several values; write 'sweep.{path}=[{','.join(some)}]' for one table "
-            "and figure, or -m for a run of each."
+            f"{text} has several values; write 'sweep.{path}=[{','.join(some)}]', or -m for a job "
+            "of each value."
         )
-    return f"{text} has several values; give one, or -m for a run of each."
+    return f"{text} has several values; give one, or -m for a job of each value."
 
 
 def unknown_setting(path: str, absent: str) -> str:

@@ -37,8 +37,8 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ estimator=binned15,kde => write 'estimator=[binned15,kde]'
 @ +estimator=kde,kkr => write '+estimator=[kde,kkr]'
 @ sweep.estimator.binned15.bins=5,10 => write 'sweep.estimator.binned15.bins=[5,10]'
-@ seed=0,1 => write 'sweep.seed=[0,1]' for one table and figure, or -m for a run of each
-@ jobs=1,2 => jobs=1,2 has several values; give one, or -m for a run of each
+@ seed=0,1 => write 'sweep.seed=[0,1]', or -m for a job of each value
+@ jobs=1,2 => jobs=1,2 has several values; give one, or -m for a job of each value
 @ n=[1,2],[3,4] => has several values; give one
 @ "title='a',b" => is a text with a comma
 @ estimator.binned15.bins=interval(2,9) => cannot be read

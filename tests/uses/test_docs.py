@@ -98,6 +98,14 @@ def test_the_built_pages_ask_no_other_host(site):
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("built documentation")
+def test_a_notebook_is_a_page_with_its_pictures(site):
+    page = (site / "tutorials" / "sweep-in-python.html").read_text()
+    assert page.count('src="data:image/png;base64,') == 1
+    assert 'href="tutorials/sweep-in-python.html"' in (site / "index.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("built documentation")
 def test_search_works_from_a_file(site):
     """Opened as file://, where a page may not start a worker."""
     chromium = (

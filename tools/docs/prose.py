@@ -13,16 +13,20 @@ The script skips code, tables, headings, quotes and the generated parts of pages
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from notebooks import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "docs/**/*.md",
+    "docs/**/*.ipynb",
     "experiments/*/NOTES.md",
     "harness/**/*.md",
 )
@@ -65,7 +69,10 @@ def _split(block: str) -> list[str]:
 
 def page_findings(path: Path) -> Iterator[str]:
     """Yield one line for each sentence of a page that breaks a rule."""
-    for line, sentence in sentences(path.read_text(encoding="utf-8")):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ipynb":
+        text = markdown(json.loads(text))
+    for line, sentence in sentences(text):
         words = len(sentence.split())
         if words > LONGEST:
             yield f"{path.relative_to(ROOT)}:{line}: {words} words: {sentence[:60]} ..."
