@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from harness.estimators import CKCE
+from harness.estimators.grouped_ckce import GroupedCKCE
 from harness.evaluation.propositions import Proposition, largest_deviation, smallest_margin
 from harness.math.finite_laws import Law, random_laws
 from harness.math.kernels import rbf
+from harness.math.mean_operators import operator_distance
 
-from .conditional_operators import grouped_ckce, operator_distance
+from .extension_propositions import cost_of_features, cost_of_incomplete_cholesky, regression
 
 ROUNDING = 1e-10
 GAMMA = 0.3  # bandwidth of the kernel
@@ -225,7 +227,8 @@ def groups(size: int) -> Proposition:
         first = (np.arange(6) < ones).astype(int)
         y = np.concatenate([first, 1 - first])
         for found, names in ((right, a), (wrong, np.zeros(12))):
-            found.append(grouped_ckce(q, y, names, GAMMA, 0.01) - 0.01)
+            estimate = GroupedCKCE(GAMMA, 0.01)(q, y, groups=names)["grouped_ckce"]
+            found.append(estimate.value - 0.01)
     return Proposition(
         place="Section 3.3",
         quote="one can similarly use the CKCE to measure the group calibration",
@@ -291,7 +294,10 @@ CHECKS = (
     zero_if_calibrated,
     trace_form,
     random_features,
+    cost_of_features,
+    cost_of_incomplete_cholesky,
     groups,
+    regression,
     joint_error,
     unbiased_joint_error,
     biased_estimator,

@@ -54,6 +54,7 @@ AXIS_NAMES = {  # on the axes of figures, with formulas in mathtext
     "tace": "thresholded adaptive calibration error",
     "p_value": "p-value",
     "interval_ce": "interval calibration error",
+    "grouped_ckce": "CKCE within groups",
     "laplace_kce": "Laplace-kernel calibration error",
     "laplace_kce_squared": "squared Laplace-kernel calibration error",
 }

@@ -105,6 +105,13 @@ def returns_samples(case: Case) -> str:
         raise ContractBrokenError(
             f"the property classes is {declared}, but p has {p.shape[1]} columns"
         )
+    groups = ProblemSpec.of(case.problem).groups
+    if groups is not None:
+        shape = np.shape(groups(len(p), _rng(case, 0)))
+        if shape != (len(p),):
+            raise ContractBrokenError(
+                f"groups({len(p)}, rng) returned shape {shape}; return one group per row of sample"
+            )
     return f"p of shape {p.shape}, labels {', '.join(map(str, np.unique(y)[:10]))}"
 
 

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness.errors import BadInputError, UndefinedError
-from harness.estimators.base import Estimate, Estimator, EstimatorSpec, requestable_level
+from harness.estimators.base import (
+    Estimate,
+    Estimator,
+    EstimatorSpec,
+    Wrapper,
+    requestable_level,
+)
 from harness.math.notions import number
 
 KINDS = ("point", "lower", "upper", "interval")
@@ -31,6 +37,7 @@ def apply(
     rng: Any,
     problem: Any = None,
     sample_weight: NDArray[np.float64] | None = None,
+    groups: NDArray[Any] | None = None,
 ) -> dict[str, Estimate]:
     """Apply an estimator to reduced data, and return {estimand: Estimate}.
 
@@ -52,6 +59,8 @@ def apply(
         The problem of the data. It is passed to estimators that declare "problem" in `wants`.
     sample_weight : ndarray (n,), optional
         Weights of the samples, for an estimator with a keyword argument `sample_weight`.
+    groups : ndarray (n,), optional
+        Groups of the samples. They are passed to estimators that declare "groups" in `wants`.
 
     Returns
     -------
@@ -65,6 +74,8 @@ def apply(
         If the estimator returns neither a number nor estimates, or too large arrays.
     UndefinedError
         If it returns bounds for single classes. The mean of such bounds is no bound.
+    BadInputError
+        If the problem has groups, and a wrapper hides them from the estimator that it wraps.
 
     Examples
     --------
@@ -73,8 +84,14 @@ def apply(
     >>> apply(lambda p, y: abs(p.mean() - y.mean()), p, y, "binary", None)["l1"].value
     0.5
     """
-    keywords = {"notion": notion, "problem": problem}
+    keywords = {"notion": notion, "problem": problem, "groups": groups}
     extra = {name: keywords[name] for name in EstimatorSpec.read(estimator, "wants")}
+    if isinstance(estimator, Wrapper) and "groups" in estimator.inner.wants:
+        if hasattr(problem, "groups"):
+            raise BadInputError(
+                f"estimator is a {type(estimator).__name__}, which does not pass the groups of the "
+                "problem on; give the estimator that it wraps."
+            )
     if sample_weight is not None:
         extra["sample_weight"] = sample_weight
     if notion != "classwise" or EstimatorSpec.read(estimator, "takes_classwise"):

@@ -105,7 +105,8 @@ class EstimatorSpec:
     null_bias : float
         Largest |mean estimate| that the contract test accepts on calibrated samples of size 2,000.
     wants : tuple of str
-        Keyword arguments in addition to (p, y, rng): "notion" or "problem".
+        Keyword arguments in addition to (p, y, rng): "notion", "problem" or "groups". Groups are
+        those of the problem (`ProblemSpec.groups`), or None.
     needs_posterior : bool
         True if the estimator reads E[Y given p] from the problem. Cells of problems that do not
         know it are skipped.

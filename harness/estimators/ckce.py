@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.errors import BadInputError, UndefinedError
 from harness.estimators.base import Estimate, check_choice, check_integer, is_positive
+from harness.estimators.ckce_ridge import CROSS_VALIDATION, cross_validated_ridge
 from harness.estimators.ckce_solvers import (
     MAX_PRODUCTS,
     System,
@@ -57,8 +58,10 @@ class CKCE:
     gamma : float or str
         Bandwidth of the kernel: a number, or a rule of `kernels.median_distance`. A rule is applied
         to the predictions of the sample. The paper says "the median heuristic".
-    ridge : float, optional
+    ridge : float or "cross_validation", optional
         Regularisation of both regressions. None takes n^(-1/4) (Sections 2.3, 3.2 and 5).
+        "cross_validation" takes the one of 15 values from 1e-6 to 10 with the smallest
+        leave-one-out error (`ckce_ridge.cross_validated_ridge`).
     method : {"auto", "cholesky", "low_rank", "features"}
         Solver of the equations, see Notes.
     kernel : {"linear_rbf", "kronecker"}
@@ -130,7 +133,7 @@ class CKCE:
     """
 
     gamma: float | str = "median"
-    ridge: float | None = None
+    ridge: float | str | None = None
     method: str = "auto"
     kernel: str = "linear_rbf"
     features: int = 100
@@ -144,9 +147,10 @@ class CKCE:
 
     def __post_init__(self) -> None:
         check_gamma(self.gamma)
-        if not (self.ridge is None or is_positive(self.ridge)):
+        if not (self.ridge in (None, CROSS_VALIDATION) or is_positive(self.ridge)):
             raise BadInputError(
-                f"ridge is {self.ridge!r}; give a positive number, or null for n^(-1/4)."
+                f"ridge is {self.ridge!r}; give a positive number, null for n^(-1/4), or "
+                f"{CROSS_VALIDATION}."
             )
         check_choice("method", self.method, METHODS)
         check_choice("kernel", self.kernel, KERNELS)
@@ -174,10 +178,14 @@ class CKCE:
     ) -> dict[str, Estimate]:
         q, r = check_residuals(p, y)
         n = len(q)
-        ridge = n**-0.25 if self.ridge is None else float(self.ridge)
+        gamma = None if self.kernel == "kronecker" else resolve_gamma(self.gamma, q)
+        if self.ridge == CROSS_VALIDATION:
+            ridge = cross_validated_ridge(q, r, gamma)
+        else:
+            ridge = n**-0.25 if self.ridge is None else float(self.ridge)
         c = n * ridge
         spread = 1.0 - np.einsum("ij,ij->i", q, q)  # E[||r||^2 given f] for a calibrated model
-        if self.kernel == "kronecker":
+        if gamma is None:
             group, sums, sizes = group_sums(q, r)
             value = float(((sums / (sizes + c)[:, None]) ** 2).sum())
             diagnostics = {
@@ -185,7 +193,6 @@ class CKCE:
                 "noise_floor": float((spread / (sizes[group] + c) ** 2).sum()),
             }
         else:
-            gamma = resolve_gamma(self.gamma, q)
             value, diagnostics = self._value(q, r, gamma, c, spread, rng)
             diagnostics = {"gamma": gamma, **diagnostics}
         return {"ckce": Estimate(value, diagnostics={"ridge": ridge, **diagnostics})}

@@ -106,10 +106,15 @@ def compute(task: dict[str, Any]) -> Work:
                 wall, cpu = time.perf_counter(), _cpu_seconds()
                 try:
                     p, y = samples.reduced(problem, cell)
+                    wants = EstimatorSpec.read(estimator.object, "wants")
+                    groups = samples.groups(problem, cell) if "groups" in wants else None
                     rng = _estimator_stream(problem, estimator, cell)
                     wall, cpu = time.perf_counter(), _cpu_seconds()
                     processes.note(position, True, recorded)
-                    rows = _rows(apply(estimator.object, p, y, cell.notion, rng, problem.object))
+                    estimates = apply(
+                        estimator.object, p, y, cell.notion, rng, problem.object, groups=groups
+                    )
+                    rows = _rows(estimates)
                 except UndefinedError as error:
                     rows = [{"status": "undefined", "reason": error_message(error)}]
                 except BaseException as error:
@@ -171,6 +176,14 @@ class _Samples:
             p, y = reduce(self.sample[0], self.sample[1], cell.notion)
             self.reductions[cell.notion] = [self.protect(p), self.protect(y)]
         return self.reductions[cell.notion]
+
+    def groups(self, problem: Component, cell: Cell) -> Any:
+        """Return the groups (n,) of the sample of a cell, or None if the problem has none."""
+        spec = ProblemSpec.of(problem.object)
+        if spec.groups is None:
+            return None
+        stream = problem_rng(cell.seed, spec, problem.key, cell.rep)
+        return self.protect(spec.groups(cell.n, stream))
 
 
 def _read_only(values: Any) -> Any:

@@ -72,6 +72,7 @@ Y), and the truths are unknown:
 
     ckce                       squared Hilbert-Schmidt norm of the difference of the conditional
                                mean operators of e_Y and of f, given f
+    grouped_ckce               the same given f and the group of the sample
     skce                       squared norm of the function E (e_Y - f) k(f, .)
     mmce                       the norm of this function, for scalars
     ucme                       mean square of this function at random places
@@ -121,7 +122,9 @@ SCORES = (
 )  # fmt: skip
 ORDERINGS = ("auroc", "accuracy")  # how well predictions order or name the outcomes
 # Quantities in the unit of the kernel that an estimator chooses.
-OF_KERNELS = ("ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared")
+OF_KERNELS = (
+    "ckce", "grouped_ckce", "skce", "mmce", "ucme", "laplace_kce", "laplace_kce_squared",
+)  # fmt: skip
 # Scalar quantities that are defined by their estimators.
 OF_DEFINITIONS = (
     "ace_average", "e50", "e90", "interval_ce", "ks", "kuiper", "smooth_ce", "smooth_ece", "tace",

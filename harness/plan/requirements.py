@@ -73,8 +73,8 @@ def problem(value: Any) -> list[str]:
     Raises
     ------
     BadInputError
-        If a declared property has a wrong value, or if sample, truth or posterior cannot be called
-        with the arguments of the harness.
+        If a declared property has a wrong value, or if sample, truth, posterior or groups cannot be
+        called with the arguments of the harness.
     """
     if not callable(getattr(value, "sample", None)):
         raise BadInputError(f"it is a {type(value).__name__} without a method sample(n, rng)")
@@ -83,6 +83,8 @@ def problem(value: Any) -> list[str]:
         _check_call(value.truth, 2, "(estimand, notion)", "truth")
     if hasattr(value, "posterior"):
         _check_call(value.posterior, 1, "(p)", "posterior")
+    if hasattr(value, "groups"):
+        _check_call(value.groups, 2, "(n, rng)", "groups")
     declared = _declared(value, PROBLEM)
     spec = ProblemSpec.of(value)
     unknown = [name for name in spec.default_notions if name not in spec.notions]
@@ -206,8 +208,8 @@ ESTIMATOR: Rules = {
         "a tuple of names such as ('l1', 'kl') (`harness.math.estimands` has all)",
     ),
     "wants": (
-        lambda value: value in ((), []) or _names_from(("notion", "problem"))(value),
-        "a tuple of notion, problem",
+        lambda value: value in ((), []) or _names_from(("notion", "problem", "groups"))(value),
+        "a tuple of notion, problem, groups",
     ),
     "needs_posterior": (lambda value: isinstance(value, bool), "True or False"),
     "replication_rng": (_or_none(callable), "a method (rep), or None,"),

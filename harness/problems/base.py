@@ -127,6 +127,9 @@ class ProblemSpec:
     replication_rng: Callable[[int], Any] | None = _attribute("replication_rng", None)
     #: Function from p to E[Y given p], with the shape of p; None if it is unknown.
     posterior: Callable[[NDArray[Any]], NDArray[Any]] | None = _attribute("posterior", None)
+    #: Function from (n, rng) to the groups (n,) of the rows of `sample(n, rng)`, for an equal rng,
+    #: such as a protected attribute; None if there are no groups.
+    groups: Callable[[int, Any], NDArray[Any]] | None = _attribute("groups", None)
     #: Function from (width, order) to a quadrature over the distribution of the scores. It returns
     #: scores, their probabilities and their posteriors.
     quadrature: Callable[..., Any] | None = _attribute("quadrature", None)

@@ -532,7 +532,7 @@ def test_a_finished_cell_that_would_now_be_skipped_stays_finished(out, monkeypat
 def test_an_interruption_that_an_estimator_turns_into_another_error_stops_the_run(out, monkeypatch):
     """With engine=serial, our estimators run in this process, which receives the signal."""
 
-    def interrupted(estimator, *given):
+    def interrupted(estimator, *given, **named):
         try:
             stops.handle(signal.SIGTERM, None)
         except KeyboardInterrupt:

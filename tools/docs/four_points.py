@@ -42,6 +42,7 @@ FAMILIES = {  # {heading: modules that define the estimators under this heading}
     ),
     "Kernel regression and kernel errors": (
         "dirichlet_kernel", "kernel_ridge", "kernel_errors", "ckce",
+        "grouped_ckce",
     ),
     "What recalibration gains": ("variational", "stacking", "root_brier"),
     "Tuned by the calibration-estimation risk": (
