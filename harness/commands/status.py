@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import Annotated
 
 import typer
@@ -16,7 +17,11 @@ def command(
     words: OutFolder = None,
     watched: Annotated[
         bool,
-        typer.Option("--watch", help="Print them again when they change, until nothing is to do."),
+        typer.Option(
+            "--watch",
+            help="Print them again when they change, until nothing is to do. An empty folder waits "
+            "for its first run.",
+        ),
     ] = False,
 ) -> int:
     """Print the numbers of cells by estimator, problem and state, and the latest runs.
@@ -36,14 +41,15 @@ def command(
         return 0
     try:
         watch(out, _show)
+        print("\nnothing is to do, so --watch ends")
     except KeyboardInterrupt:
         print("no longer watching; the runs go on")
     return 0
 
 
 def _show(text: str) -> None:
-    """Print a text, on a terminal in place of the text before."""
+    """Print a text and the time, on a terminal in place of the text before."""
     if sys.__stdout__ is not None and sys.stdout.isatty():
         sys.__stdout__.write(CLEAR)
         sys.__stdout__.flush()
-    print(text, flush=True)
+    print(f"\n{time.strftime('%H:%M:%S')}  {text}", flush=True)

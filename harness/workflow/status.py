@@ -31,17 +31,20 @@ def status_text(out: Path) -> str:
 def watch(out: Path, show: Callable[[str], None]) -> None:
     """Call `show` with the text of `status_text` whenever it changes, until nothing is to do.
 
-    A pause is at least five times as long as the look before it.
+    In a folder without runs and records, wait for the first run. A pause is at least five times as
+    long as the look before it.
     """
     before = None
     while True:
         began = time.monotonic()
+        # Before the runs are read, so that a run that starts meanwhile is watched.
+        is_used = bool(buckets.names(out, "runs") or parts.part_files(out))
         runs = _unfinished_runs(out)
         text = _text(out, runs)
         if text != before:
             show(text)
             before = text
-        if not runs:
+        if is_used and not runs:
             return
         time.sleep(max(WATCH_SECONDS, 5 * (time.monotonic() - began)))
 

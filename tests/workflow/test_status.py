@@ -63,6 +63,21 @@ def test_watching_ends_when_nothing_is_to_do(out, monkeypatch):
     assert len(shown) == 2 and "running" in shown[0] and "finished after 90 s" in shown[1]
 
 
+def test_watching_an_empty_folder_waits_for_the_first_run(out, monkeypatch):
+    shown, started = [], []
+    monkeypatch.setattr(status, "WATCH_SECONDS", 0.01)
+
+    def show(text):
+        shown.append(text)
+        if len(shown) == 1:
+            started.append(start(out))
+        elif len(shown) == 2:
+            provenance.finish(out, started[0], "finished", 1.0)
+
+    status.watch(out, show)
+    assert "no records yet" in shown[0] and "running" in shown[1] and "finished" in shown[2]
+
+
 @pytest.mark.slow
 def test_a_run_in_another_process_is_watched(out):
     """Ctrl-C ends the look with a sentence. The run goes on."""
