@@ -75,8 +75,8 @@ def without_value(word: str, before: str) -> str:
 def unknown_id(group: str, name: str, config_dir: str | None = None) -> str:
     """Return the message about an id that is neither ours nor in the user's folder."""
     close = guess(name, ids(group, config_dir))
-    place = f" here or in {config_dir}" if config_dir else ""
-    return f"there is no {group} {name!r}{place}{close}; `calharness list {group}s` shows all."
+    place = f", and no file {config_dir}/{group}/{name}.yaml" if config_dir else ""
+    return f"there is no {group} {name!r}{close}{place}; `calharness list {group}s` shows all."
 
 
 def unknown_option(name: str) -> str:

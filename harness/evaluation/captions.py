@@ -72,7 +72,8 @@ def describe_errors(table: pd.DataFrame, settings: Settings) -> str:
     runs = f"{format_range(table['reps'])} replications"
     if table["y_low"].isna().all():
         return f"From {runs}, without intervals."
-    size = " Absolute values." if settings.figure.y == "bias" and settings.figure.yscale else ""
+    drawn = settings.figure.y, settings.figure.yscale
+    size = " Absolute values." if drawn == ("bias", "log") else ""
     return f"From {runs}; bars: 95 % intervals from leaving out one replication at a time.{size}"
 
 

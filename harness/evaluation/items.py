@@ -343,6 +343,19 @@ def answers(
     return joined(frames)
 
 
+def bias_numbers(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
+    """Return the biases of the estimates, for each item of `settings.compare`.
+
+    The row of a number is '<problem label>, n = <n>', and its column the estimator's label. The
+    error is the standard error over the replications.
+    """
+    row = "{model}, n = {n}"
+    known = evaluated(records, settings, estimand).dropna(subset="bias")
+    lost = without_number(records, settings, row, "{column}")
+    ours = together(numbers(known, row, "{column}", value="bias"), lost)
+    return joined(ours.assign(item=item) for item in settings.compare or [])
+
+
 def convergence_numbers(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
     """Return our numbers for a figure of estimates against n, for each item of `settings.compare`.
 

@@ -41,7 +41,7 @@ COLUMNS = [
     *KEY, "source", "unit", "reported", "plus_minus", "ours", "error", "low", "high", "reps",
     "difference", "z", "power", "verdict", "reason", "where", "cells", "of",
 ]  # fmt: skip
-PRINTED, CLAIM = "printed", "claim"
+PRINTED, CLAIM, PREDICTED = "printed", "claim", "predicted"
 RECOMPUTED = ("recomputed by authors' code", "recomputed by independent code")
 SOURCES = {
     PRINTED: "printed in the paper's text or tables",
@@ -51,6 +51,7 @@ SOURCES = {
     RECOMPUTED[1]: (
         "not in the paper: computed by code that others than the authors and this project wrote"
     ),
+    PREDICTED: "not in a paper: the prediction of a theory",
     CLAIM: "a sentence of the paper",
 }
 SIDES = ("above", "below")
@@ -79,8 +80,8 @@ def reported(paper: str | None, items: Iterable[str] | None) -> pd.DataFrame:
     absent = sorted(set(items).difference(*(table["item"] for table in tables)))
     if absent:
         raise BadInputError(
-            f"compare names {', '.join(absent)}, but experiments/{paper}/reported.csv has no such "
-            "item; correct the name or add the numbers."
+            f"compare names {', '.join(absent)}, but {path} has no such item; correct the name or "
+            "add the numbers."
         )
     some = [table for table in tables if len(table)]
     return pd.concat(some or tables[:1], ignore_index=True)
@@ -97,7 +98,9 @@ def _read(path: Path, filters: list[Any] | None = None) -> pd.DataFrame:
         csv = path.suffix == ".csv"
         frame = pd.read_csv(path) if csv else pd.read_parquet(path, filters=filters)
     except FileNotFoundError:
-        raise BadInputError(f"{path} does not exist; restore it from the repository.") from None
+        raise BadInputError(
+            f"{path} does not exist; add it, restore it from the repository, or leave out compare."
+        ) from None
     except Exception as error:
         cause = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
         raise BadInputError(f"{path} cannot be read ({cause}); {REMEDY}.") from error

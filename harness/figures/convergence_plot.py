@@ -14,7 +14,15 @@ from harness.errors import BadInputError
 from harness.evaluation import captions
 from harness.evaluation.convergence import add_errors
 from harness.evaluation.selection import label
-from harness.figures import plots
+from harness.figures import papers_points
+from harness.figures.estimate_panels import (
+    MAX_PANELS,
+    has_notions,
+    hide_unused,
+    panel_title,
+    place_panels,
+    prepare,
+)
 from harness.figures.marks import fit_texts, legend, sample_ticks
 from harness.figures.options import figure_size
 from harness.figures.style import nothing, series_style, subplots
@@ -28,32 +36,42 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
 
     There is one line per estimator. The slopes are in the table, and also in the legend if there is
     only one panel. On a logarithmic y axis, the absolute value of a bias is drawn, and a dotted
-    line shows the rate n^(-1/2).
+    line shows the rate n^(-1/2). Reported numbers of a paper's item are open marks. They must be
+    values of the same error.
     """
-    table, panels, series = plots.prepare(records, settings)
+    table, panels, series = prepare(records, settings)
     table = add_errors(table, records, settings)
     table = table[table["y"].notna()]
     panels = [panel for panel in panels if len(panel.rows(table))]
     series = [estimator for estimator in series if table["estimator"].eq(estimator).any()]
     if not series:
         return nothing("no problem of this figure has a true value, so there are no errors to draw")
-    if len(panels) > plots.MAX_PANELS:
+    if len(panels) > MAX_PANELS:
         raise BadInputError(
             f"figure.y draws a panel for each problem and notion, and this run has {len(panels)}; "
-            f"choose at most {plots.MAX_PANELS}."
+            f"choose at most {MAX_PANELS}."
         )
-    rows, columns, places = plots.place_panels(panels, settings)
-    size = figure_size(settings, 0.6 + (1.95 + 0.15 * plots.has_notions(panels)) * rows)
+    rows, columns, places = place_panels(panels, settings)
+    size = figure_size(settings, 0.6 + (1.95 + 0.15 * has_notions(panels)) * rows)
     figure, axes = subplots(rows, columns, 0, figsize=size, sharex=True)
     sizes = sorted(table["n"].unique())
     names = {estimator: label(settings, "estimator", estimator) for estimator in series}
     if len(panels) == 1:
         names = {e: names[e] + _slope_text(table[table["estimator"].eq(e)]) for e in series}
+    reported = {
+        e: papers_points.against_n(records, settings, e) for e in table["estimand"].unique()
+    }
+    drawn = []
     for panel, place in zip(panels, places):
         ax, part = axes[place], panel.rows(table)
+        points = reported[panel.estimand]
+        points = points[points["problem"].eq(panel.problem) & points["n"].isin(sizes)]
+        points = points.assign(value=shown_error(points["value"], settings))
         for i, estimator in enumerate(series):
             line = part[part["estimator"].eq(estimator)].sort_values("n")
             error_line(ax, line["n"], line, i, settings, names[estimator])
+            drawn.append(points[points["estimator"].eq(estimator)])
+            papers_points.draw(ax, drawn[-1], i, same_draws=True)
         ax.set_xscale("log")
         ax.set_yscale(settings.figure.yscale or "linear")
         if settings.figure.yscale == "log":
@@ -63,17 +81,20 @@ def render(records: pd.DataFrame, settings: Settings) -> Figure:
         if len(sizes) == 1:  # otherwise matplotlib warns and chooses limits
             ax.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
         sample_ticks(ax, sizes)
-        ax.set_title(plots.panel_title(panel, panels, settings))
+        ax.set_title(panel_title(panel, panels, settings))
         if place[1] == 0:
             ax.set_ylabel(error_name(panel.estimand, settings))
-    plots.hide_unused(axes, places)
+    hide_unused(axes, places)
     for row, column in places:
         if (row + 1, column) not in places:
             axes[row, column].set_xlabel("number of samples $n$")
             axes[row, column].tick_params(labelbottom=True)
-    legend(figure, [axes[place] for place in places], [*names.values(), GUIDE], settings)
+    order = [*names.values(), *papers_points.TEXTS, GUIDE]
+    legend(figure, [axes[place] for place in places], order, settings)
     fit_texts(figure, axes, settings)
-    figure.set_label(_caption(table[table["estimator"].isin(series)], settings))
+    caption = _caption(table[table["estimator"].isin(series)], settings)
+    points = next((frame for frame in drawn if len(frame)), pd.DataFrame())
+    figure.set_label(f"{caption} {papers_points.caption(points, settings)}".strip())
     return figure
 
 

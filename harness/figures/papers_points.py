@@ -6,17 +6,19 @@ from typing import Any
 
 import pandas as pd
 
-from harness.configure.settings import Settings, as_list
+from harness.configure.settings import Settings
 from harness.evaluation import items, reproduction
-from harness.evaluation.selection import label
+from harness.evaluation.selection import figure_estimands, label
 from harness.figures.panels import look
 
 TEXT = "open: the paper"  # text in the legend
+TEXT_OF_PREDICTIONS = "open: predicted"
+TEXTS = (TEXT, TEXT_OF_PREDICTIONS)
 OFFSET = 1.06  # an open mark stands at this factor times n, so that it does not hide ours
 # Names of rows as items.convergence_numbers makes them.
 ROW = r"^(?P<model>.*), n = (?P<n>[\d,]+)(?:, seed = (?P<seed>\d+))?$"
 CELL = ["problem", "n", "estimator"]
-POINT = [*CELL, "value", "plus_minus"]
+POINT = [*CELL, "value", "plus_minus", "source"]
 
 
 def against_n(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.DataFrame:
@@ -30,10 +32,10 @@ def against_n(records: pd.DataFrame, settings: Settings, estimand: str) -> pd.Da
     Returns
     -------
     DataFrame
-        problem, n, estimator, value, and plus_minus: the standard error, NaN for one run.
+        problem, n, estimator, value, plus_minus: the standard error, NaN for one run, and source.
     """
     parts = [pd.DataFrame(columns=POINT)]
-    first = next(iter(as_list(settings.figure.estimand)), None)
+    first = next(iter(figure_estimands(records, settings)), None)
     for item in settings.compare or () if settings.item else ():
         figure, _, name = item.partition("_runs")
         if (name.removeprefix("_") or first) == estimand:
@@ -63,7 +65,7 @@ def _means(rows: pd.DataFrame, records: pd.DataFrame, estimand: str) -> pd.DataF
         for key, runs in rows.groupby(CELL, sort=False)
         if key not in ours or ours[key] <= set(runs["seed"])
     ]
-    means = items.means(pd.concat(kept) if kept else rows.head(0), CELL)
+    means = items.means(pd.concat(kept) if kept else rows.head(0), [*CELL, "source"])
     points: pd.DataFrame = means.rename(columns={"mean": "value", "se": "plus_minus"})[POINT]
     return points
 
@@ -80,7 +82,16 @@ def draw(ax: Any, points: pd.DataFrame, i: int, same_draws: bool = False) -> Non
         error = None if same_draws else points["plus_minus"]
         x = points["n"] * (1.0 if same_draws else OFFSET)
         ax.errorbar(x, points["value"], yerr=error, **how)
-        ax.plot([], [], **{**look(0, filled=False, label=TEXT), **size, "color": "0.35"})
+        ax.plot([], [], **{**look(0, filled=False, label=text(points)), **size, "color": "0.35"})
+
+
+def text(points: pd.DataFrame) -> str:
+    """Return the text of the open marks in a legend."""
+    return TEXT_OF_PREDICTIONS if _are_predicted(points) else TEXT
+
+
+def _are_predicted(points: pd.DataFrame) -> bool:
+    return bool(points["source"].eq(reproduction.PREDICTED).all())
 
 
 def caption(points: pd.DataFrame, settings: Settings) -> str:
@@ -89,5 +100,8 @@ def caption(points: pd.DataFrame, settings: Settings) -> str:
         return ""
     are_runs = all("_runs" in item for item in settings.compare or ())
     source = "the authors' published runs on the same draws" if are_runs else "the paper"
-    bars = "" if settings.same_draws_as_paper else ", with bars of one standard error"
+    if _are_predicted(points):
+        source = "predictions"
+    has_bars = points["plus_minus"].notna().any() and not settings.same_draws_as_paper
+    bars = ", with bars of one standard error" if has_bars else ""
     return f"Open marks: {source}{bars}."

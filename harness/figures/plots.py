@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from harness.common.names import AXIS_NAMES, notion_name
-from harness.configure.settings import Settings, as_list
+from harness.configure.settings import Settings
 from harness.evaluation import captions
-from harness.evaluation.reproduction import TRUTH
 from harness.evaluation.selection import figure_estimands, label
-from harness.evaluation.summary import evaluate
-from harness.figures import papers_points
+from harness.evaluation.summary import ROUNDING
+from harness.figures import convergence_plot, papers_points
+from harness.figures.estimate_panels import (
+    MAX_PANELS,
+    Panel,
+    has_notions,
+    hide_unused,
+    panel_title,
+    place_panels,
+    prepare,
+)
 from harness.figures.marks import (
     KIND_NAMES,
     arrow,
@@ -29,34 +36,23 @@ from harness.figures.marks import (
 )
 from harness.figures.options import figure_size
 from harness.figures.panels import row_note
-from harness.figures.style import COLOURS, grid_shape, nothing, pale, subplots
+from harness.figures.style import COLOURS, nothing, pale, subplots
 from harness.math.notions import NOTIONS
 from harness.records.schema import has_number
 
-MAX_PANELS = 40
 MANY_DOTS = 5000  # more dots are drawn as pixels, because a vector graphic would be slow
-
-
-class Panel(NamedTuple):
-    """Estimand, problem and notion that one panel of a figure shows."""
-
-    estimand: str
-    problem: str
-    notion: str
-
-    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of the table that belong to this panel."""
-        same = table["estimand"].eq(self.estimand) & table["problem"].eq(self.problem)
-        return table[same & table["notion"].eq(self.notion)]
 
 
 def overview(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw the general figure that fits the records.
 
-    It is `across_problems` for more than MAX_PANELS pairs of problem and notion, `convergence` for
-    several n, and `side_by_side` for one n.
+    It shows errors if `figure.y` names one. Otherwise it is `across_problems` for more than
+    MAX_PANELS pairs of problem and notion, `convergence` for several n, and `side_by_side` for one
+    n. Numbers of a paper are not drawn.
     """
     settings = replace(settings, item=None)
+    if settings.figure.y:
+        return convergence_plot.render(records, settings)
     if len(records.drop_duplicates(["problem", "notion"])) > MAX_PANELS:
         return across_problems(records, settings)
     draw = convergence if records["n"].nunique() > 1 else side_by_side
@@ -67,8 +63,10 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
     """Draw mean estimates with standard errors against n, with a panel per problem and estimand.
 
     The true value is a dashed line with its error as a band. Numbers that the paper reported
-    against n are open marks.
+    against n are open marks. If `figure.y` names an error, the figure shows that error instead.
     """
+    if settings.figure.y:
+        return convergence_plot.render(records, settings)
     table, panels, series = prepare(records, settings)
     if not series:
         return nothing()
@@ -96,7 +94,9 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
             points = points[same & points["n"].isin(sizes)]
             drawn.append(points)
             papers_points.draw(ax, points, i, bool(settings.same_draws_as_paper))
-        truth_line(ax, part, upright=False)
+        is_log = settings.figure.yscale == "log"
+        if not (is_log and part["truth"].abs().max() < ROUNDING):  # such a line hides all else
+            truth_line(ax, part, upright=False)
         if len(sizes) == 1:  # otherwise matplotlib warns and chooses limits
             ax.set_xlim(sizes[0] / 1.5, sizes[0] * 1.5)
         ax.set_xscale("log")
@@ -113,7 +113,7 @@ def convergence(records: pd.DataFrame, settings: Settings) -> Figure:
             axes[row, column].tick_params(labelbottom=True)
     names = [label(settings, "estimator", e) for e in series]
     shown = [axes[place] for place in places]
-    legend(figure, shown, [*names, papers_points.TEXT], settings, table)
+    legend(figure, shown, [*names, *papers_points.TEXTS], settings, table)
     fit_texts(figure, axes, settings)
     points = next((frame for frame in drawn if len(frame)), pd.DataFrame())
     caption = captions.describe_figure(table[table["estimator"].isin(series)], settings)
@@ -218,62 +218,8 @@ def across_problems(records: pd.DataFrame, settings: Settings) -> Figure:
     return figure
 
 
-def prepare(
-    records: pd.DataFrame, settings: Settings
-) -> tuple[pd.DataFrame, list[Panel], list[str]]:
-    """Return the evaluated estimates, the panels and the estimators, in drawing order."""
-    estimands = figure_estimands(records, settings)
-    table = evaluate(records, settings.files)
-    table = table[table["estimand"].isin(estimands) & has_number(table)].reset_index(drop=True)
-    order = {problem: i for i, problem in enumerate(settings.problem)}
-    seen = list(records[["problem", "notion"]].drop_duplicates().itertuples(index=False, name=None))
-    ranked = sorted(seen, key=lambda p: (order.get(p[0], len(order)), NOTIONS.index(p[1])))
-    with_numbers = set(zip(table["estimand"], table["problem"], table["notion"]))
-    panels = [Panel(e, *p) for e in estimands for p in ranked if (e, *p) in with_numbers]
-    present = dict.fromkeys(table["estimator"])
-    chosen = as_list(settings.figure.estimators)
-    if not chosen:
-        chosen = [*settings.estimator, *(e for e in present if e not in settings.estimator)]
-        # If the true value is drawn as a line, an estimator with the label of the truth is not.
-        if set(table["problem"]) == set(table.loc[table["truth"].notna(), "problem"]):
-            chosen = [e for e in chosen if label(settings, "estimator", e) != TRUTH]
-    return table, panels, [e for e in chosen if e in present]
-
-
-def place_panels(panels: list[Panel], settings: Settings) -> tuple[int, int, list[tuple[int, int]]]:
-    """Return the numbers of rows and columns of a figure, and (row, column) of each panel.
-
-    Each estimand begins a new row.
-    """
-    blocks = Counter(panel.estimand for panel in panels)
-    _, columns = grid_shape(max(blocks.values()), settings.figure.panels_per_row)
-    places: list[tuple[int, int]] = []
-    first = 0
-    for count in blocks.values():
-        places += [(first + i // columns, i % columns) for i in range(count)]
-        first += -(-count // columns)
-    return first, columns, places
-
-
-def hide_unused(axes: Any, places: list[tuple[int, int]]) -> None:
-    """Hide the axes of a figure at all other places than these."""
-    for place, ax in np.ndenumerate(axes):
-        ax.set_visible(place in places)
-
-
 def _name_series(ax: Any, series: list[str], settings: Settings) -> None:
     """Write the names of the estimators on the y axis, the first one at the top."""
     names = [label(settings, "estimator", e) for e in reversed(series)]
     ax.set_yticks(range(len(series)), names)
     ax.set_ylim(-0.6, len(series) - 0.4)
-
-
-def has_notions(panels: list[Panel]) -> bool:
-    """Return True if the panels show several notions."""
-    return len({panel.notion for panel in panels}) > 1
-
-
-def panel_title(panel: Panel, panels: list[Panel], settings: Settings) -> str:
-    """Return the title of a panel: its problem, and its notion if the panels have several."""
-    title: str = label(settings, "problem", panel.problem)
-    return f"{title}\n{panel.notion.replace('_', '-')}" if has_notions(panels) else title

@@ -202,7 +202,8 @@ def build_sections(
 ) -> list[dict[str, Any]]:
     """Return the sections of the page that compare our numbers with reported ones.
 
-    There are up to three: claims, numbers of the paper, and numbers that others recomputed.
+    There are up to four: claims, numbers of the paper, predictions, and numbers that others
+    recomputed.
 
     Parameters
     ----------
@@ -238,12 +239,15 @@ def build_sections(
     compared = compared.assign(item_name=[names.get(item, item) for item in compared["item"]])
     recomputed = compared["source"].isin(reproduction.RECOMPUTED)
     claims = compared["source"].eq(reproduction.CLAIM)
+    predicted = compared["source"].eq(reproduction.PREDICTED)
     described = (
         ("What the paper concludes",
          "Each sentence of the paper, the statistic that tests it, and the result.",
          "claims", claims),
         ("Paper against ours", "Only numbers that the paper or its authors published.",
-         "compared", ~recomputed & ~claims),
+         "compared", ~recomputed & ~claims & ~predicted),
+        ("Predictions against ours", "These numbers are predictions of a theory, not of a paper.",
+         "predicted", predicted),
         ("Against recomputed numbers",
          "These numbers are not in the paper: others computed its figures and formulas again.",
          "recomputed", recomputed),

@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from harness.common.module_names import paper_folder
 from harness.common.seeds import digest
 from harness.common.version import VERSION
 from harness.common.writing import SMALLEST, whole_file
 from harness.workflow.experiment import Experiment
 
 FILES = (".html", ".png", ".csv")  # endings of the files without which a result is incomplete
+PAPER = (".py", ".csv", ".parquet")  # endings of a paper's modules and tables
 NUMBERS = ("value", "low", "high", "truth", "truth_error")  # columns of numbers that pages show
 
 
@@ -48,7 +50,8 @@ def _note(page: Path) -> Path:
 def stamp(experiment: Experiment, frame: pd.DataFrame) -> str:
     """Return a digest of what a result shows: numbers, configuration and version.
 
-    Numbers are first rounded to eight significant digits, so that the digest is the same on every
+    For an item of a paper, it also covers the paper's modules and reported numbers. Numbers of
+    records are first rounded to eight significant digits, so that the digest is the same on every
     machine.
     """
     uses_others = len(experiment.records.plans) > 1
@@ -56,7 +59,15 @@ def stamp(experiment: Experiment, frame: pd.DataFrame) -> str:
     rows = _digest_frame(frame, columns, NUMBERS)
     identity = experiment.identity
     content = [rows, identity.configuration(), identity.points, VERSION]
+    if experiment.settings.paper:
+        content.append(_digest_paper(experiment.settings.paper))
     return digest(json.dumps(content, sort_keys=True, default=str))
+
+
+def _digest_paper(paper: str) -> dict[str, str]:
+    """Return {name: digest} of the modules and tables in the folder of a paper."""
+    files = sorted(path for end in PAPER for path in paper_folder(paper).glob(f"*{end}"))
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _digest_frame(frame: pd.DataFrame, texts: Iterable[str], numbers: Iterable[str]) -> str:

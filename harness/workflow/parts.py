@@ -18,7 +18,7 @@ from harness.errors import BadInputError
 from harness.evaluation import rankings, reproduction, tables
 from harness.evaluation.selection import label
 from harness.evaluation.sweep_tables import SweepResults
-from harness.figures import convergence_plot, plots, ranking_plot, sweep_plots
+from harness.figures import plots, ranking_plot, sweep_plots
 from harness.workflow.experiment import Experiment
 
 MOST_CHARACTERS = 200  # length at which an error message in a remark is cut
@@ -129,8 +129,7 @@ def _constant(figure: Figure) -> Callable[[], Figure]:
 
 def _overview(shown: pd.DataFrame, settings: Settings) -> Parts:
     wide = tables.wide(shown, settings)
-    figure = convergence_plot.render if settings.figure.y else plots.overview
-    draw = partial(figure, shown, settings)
+    draw = partial(plots.overview, shown, settings)
     return Parts(draw, tables.summary(shown, settings), wide, None)
 
 

@@ -11,7 +11,7 @@ from harness.common.paths import short_path
 from harness.common.tables import frame_text, text_table
 from harness.common.wording import format_count
 from harness.configure.figure import FORMATS
-from harness.evaluation import missing
+from harness.evaluation import missing, reproduction
 from harness.evaluation.verdicts import counts_text
 from harness.pages import index, own_results
 from harness.records.schema import has_numbers
@@ -153,7 +153,8 @@ def _draw(experiment: Experiment, frame: pd.DataFrame) -> None:
     if counts:
         compared = [short_path(path) for path in files if path.stem.startswith("reproduction")]
         texts = (f"{source}: {counts_text(count)}" for source, count in counts.items())
-        rows.append(("paper vs ours", f"{', '.join(compared)}: {'; '.join(texts)}"))
+        reporter = "theory" if set(counts) == {reproduction.PREDICTED} else "paper"
+        rows.append((f"{reporter} vs ours", f"{', '.join(compared)}: {'; '.join(texts)}"))
     if identity.is_paper_item:
         rows.append(("all results", short_path(index.save(identity.out))))
     elif identity.is_variation:

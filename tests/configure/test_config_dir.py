@@ -68,6 +68,34 @@ def test_an_own_experiment_is_compared_with_its_own_reported_numbers(folder, cli
     assert code == 0 and "results/doe" not in printed and (out / "variations").is_dir()
 
 
+def test_corrected_reported_numbers_are_compared_again(folder, cli, out):
+    words = ("--config-dir=conf", "experiment=doe_fig1", "trust=[doe]", "jobs=1")
+    cli(*words)
+    assert "up to date" in cli(*words)[1]
+    path = folder / "doe/reported.csv"
+    path.write_text(path.read_text().replace(",5,fraction", ",6,fraction"))
+    code, printed, _ = cli(*words)
+    assert code == 0 and "0 computed" in printed and "up to date" not in printed
+    assert pd.read_csv(out / "doe" / "reproduction.csv")["reported"].tolist() == [6.0]
+
+
+def test_one_file_may_define_several_problems(folder):
+    (folder / "conf/problem").mkdir()
+    shapes = "".join(f"{name}: {{_target_: harness.problems.Beta, a: 2}}\n" for name in "uv")
+    (folder / "conf/problem/shapes.yaml").write_text(shapes)
+    settings = compose(["--config-dir=conf", "problem=[shapes]", "problem.v.a=3"])
+    assert {name: node["a"] for name, node in settings.problem.items()} == {"u": 2, "v": 3}
+
+
+def test_predictions_are_no_numbers_of_a_paper(folder, cli, out):
+    path = folder / "doe/reported.csv"
+    path.write_text(path.read_text().replace("printed", "predicted"))
+    code, printed, _ = cli("--config-dir=conf", "experiment=doe_fig1", "trust=[doe]", "jobs=1")
+    assert code == 0 and "theory vs ours" in printed and "paper vs ours" not in printed
+    page = (out / "doe" / "fig1.html").read_text()
+    assert "Predictions against ours" in page and "Paper against ours" not in page
+
+
 def test_records_of_another_own_experiment_are_used(folder, cli):
     words = ("--config-dir=conf", "experiment=doe_more", "trust=[doe]")
     code, printed, _ = cli("plan", *words)
@@ -87,7 +115,7 @@ def test_code_of_an_own_paper_needs_trust(folder):
 
 
 def test_mistakes_are_one_sentence_each(folder):
-    with pytest.raises(BadInputError, match="'doe_fig2' here or in .*doe_fig1"):
+    with pytest.raises(BadInputError, match="'doe_fig2' .*doe_fig1.*experiment/doe_fig2.yaml"):
         compose(["--config-dir=conf", "experiment=doe_fig2"])
     (folder / "o'b").mkdir()
     with pytest.raises(BadInputError, match="o'b.*rename the folder"):

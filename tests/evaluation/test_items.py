@@ -183,3 +183,15 @@ def test_panels():
     panels.legend(figure, axes, last=["E"], texts={"true value": "truth"})
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["truth", "E"]
     panels.legend(panels.nothing("none"), [])
+
+
+def test_biases_are_numbers_by_problem_n_and_estimator():
+    """Values 0.1, 0.2 and 0.6 of the truth 0.3: the bias is 0, its error sqrt(0.07 / 3)."""
+    table = items.bias_numbers(records(), SETTINGS, "l1").set_index(["row", "column"])
+    e, f = table.loc[("A, n = 1000", "E")], table.loc[("A, n = 1000", "f")]
+    assert e["value"] == pytest.approx(0.0, abs=1e-15) and f["value"] == pytest.approx(0.2)
+    assert e["error"] == pytest.approx(np.sqrt(0.07 / 3)) and np.isnan(f["error"])
+    assert e["reps"] == 3 and e["item"] == "fig1" and e["keys"] == ("k0", "k1", "k2")
+    assert "why" in table.loc[("b, n = 1000", "E"), "why"]
+    unknown = items.bias_numbers(records().assign(truth=np.nan), SETTINGS, "l1")
+    assert unknown["value"].isna().all()

@@ -38,9 +38,9 @@ def result():
     )
 
 
-def of_paper(result, *compare, **more):
+def of_paper(result, *compare, figure=None, **more):
     labels = {"problem": {"p": "Sine"}, "estimator": {"a": "A", "b": "B"}}
-    settings = settings_of(result, estimand="l1")
+    settings = settings_of(result, **(figure or {"estimand": "l1"}))
     given = {"item": "fig1", "paper": "somebody2026", "compare": list(compare), **more}
     return replace(settings, labels=Labels(**labels), **given)
 
@@ -113,6 +113,38 @@ def test_open_marks_in_the_colour_of_ours(result, tmp_path, monkeypatch, same):
         "Open marks: the paper" in figure.get_label()
         and ("bars of one standard error" in figure.get_label()) != same
     )
+
+
+def test_a_figure_of_biases_has_open_marks_of_predicted_biases(result, tmp_path, monkeypatch):
+    """Estimates 0.06 and 0.08 of the truth 0.05 have the bias 0.02, drawn on a logarithmic axis.
+
+    The estimand of the figure is l1 if the settings name none. The marks stand where ours do. A
+    predicted bias of -0.01 is drawn as 0.01.
+    """
+    monkeypatch.setitem(HEAD, "source", reproduction.PREDICTED)
+    monkeypatch.setitem(HEAD, "plus_minus", np.nan)
+    written(tmp_path, monkeypatch, *[("fig1", f"Sine, n = {n}", "A", -0.01) for n in (100, 1000)])
+    settings = of_paper(result, "fig1", figure={"y": "bias", "yscale": "log"})
+    figure = plots.convergence(result, settings)
+    (ax,) = figure.axes
+    lines = [c[0] for c in ax.containers]
+    (opened,) = [line for line in lines if line.get_markerfacecolor() == "white"]
+    np.testing.assert_allclose(opened.get_xydata(), [[100, 0.01], [1000, 0.01]])
+    assert list(lines[0].get_ydata()) == pytest.approx([0.02, 0.02])
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "open: predicted" in texts and papers_points.TEXT not in texts
+    assert figure.get_label().endswith("Open marks: predictions.")
+    other = plots.overview(result, settings)  # a variation shows no reported number
+    assert "Open marks" not in other.get_label()
+
+
+def test_a_truth_of_zero_is_not_drawn_on_a_logarithmic_axis(result):
+    """Rounding leaves 1e-17, and a line there would press all estimates into one line."""
+    settings = settings_of(result.assign(truth=1e-17), yscale="log")
+    (ax,) = plots.convergence(result.assign(truth=1e-17), settings).axes
+    assert ax.get_ylim()[0] > 1e-3
+    (ax,) = plots.convergence(result, settings).axes
+    assert any(line.get_linestyle() == "--" for line in ax.lines)
 
 
 @pytest.mark.parametrize("change", ["n", "estimator", "problem"])
