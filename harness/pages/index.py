@@ -31,10 +31,13 @@ KINDS = {
 OWN_RUNS = "own_runs.html"
 COMMITTED = (".png", ".csv")  # endings of the result files that the repository holds
 ARENA = ("README.md", "index.png")  # files of the arena that README.md shows
-# Words that the templates explain, with their meanings.
+# Words that the templates explain, with their meanings. Papers predict no numbers.
+SOURCES = {
+    name: text for name, text in reproduction.SOURCES.items() if name != reproduction.PREDICTED
+}
 MEANINGS: dict[str, Any] = {
     "outcomes": outcomes.OUTCOMES, "verdicts": verdicts.VERDICTS,
-    "sources": reproduction.SOURCES, "how": papers.HOW, "decisions": propositions.VERDICTS,
+    "sources": SOURCES, "how": papers.HOW, "decisions": propositions.VERDICTS,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Pages of the user's own runs: variations, sweeps and comparisons, the newest first."""
+"""Pages of the user's own runs: papers, variations, sweeps and comparisons, the newest first."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.common.writing import whole_file
+from harness.common.writing import whole_file, write_json
 from harness.configure import variations
+from harness.configure.identity import Identity
+from harness.configure.settings import RESERVED
 from harness.pages.index import OWN_RUNS
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
 
 KINDS = {
+    "papers": "Papers and studies of your own",
     "variations": "Variations and runs of your own",
     "sweeps": "Sweeps",
     "compare": "Comparisons with the arena",
@@ -61,10 +64,27 @@ def runs(folder: Path) -> list[Run]:
         for kind in KINDS
         for path in (folder / kind).glob("*/")
     ]
+    paths += [("papers", path) for path in _pages_of_papers(folder)]
     pages = [
         (-path.stat().st_mtime, path.name, kind, path) for kind, path in paths if path.is_file()
     ]
     return [_run(folder, kind, path, -age) for age, _, kind, path in sorted(pages)]
+
+
+def describe_item(identity: Identity) -> None:
+    """Write <stem>.json next to the page of an item of the user's own paper."""
+    settings = identity.settings
+    content = {"paper": settings.paper, "experiment": settings.experiment, "title": identity.title}
+    write_json(identity.page.with_suffix(".json"), content)
+
+
+def _pages_of_papers(folder: Path) -> Iterator[Path]:
+    """Yield the pages of items of the user's own papers."""
+    for path in folder.glob("*/*.json"):
+        if path.parent.name not in (*RESERVED, *KINDS):
+            stored = variations.read_description(path.parent, path.stem) or {}
+            if stored.get("paper") == path.parent.name:
+                yield path.with_suffix(".html")
 
 
 def _run(folder: Path, kind: str, path: Path, seconds: float) -> Run:
@@ -127,8 +147,6 @@ def pages(sources: Sources) -> Files:
 
 
 def _page(every: list[Run], path: str, base: str, alone: bool) -> str:
-    description = (
-        "Variations, sweeps and comparisons that were run here, with the settings that differ."
-    )
+    description = "Your papers, variations, sweeps and comparisons, with the settings that differ."
     values: dict[str, Any] = {"runs": every, "kinds": KINDS, "base": base, "alone": alone}
     return page("runs.html.j2", path, "Your runs", description=description, **values)

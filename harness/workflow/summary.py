@@ -11,7 +11,7 @@ from harness.common.paths import short_path
 from harness.common.tables import frame_text, text_table
 from harness.common.wording import format_count
 from harness.configure.figure import FORMATS
-from harness.evaluation import missing, reproduction
+from harness.evaluation import missing, papers, reproduction
 from harness.evaluation.verdicts import counts_text
 from harness.pages import index, own_results
 from harness.records.schema import has_numbers
@@ -155,9 +155,12 @@ def _draw(experiment: Experiment, frame: pd.DataFrame) -> None:
         texts = (f"{source}: {counts_text(count)}" for source, count in counts.items())
         reporter = "theory" if set(counts) == {reproduction.PREDICTED} else "paper"
         rows.append((f"{reporter} vs ours", f"{', '.join(compared)}: {'; '.join(texts)}"))
-    if identity.is_paper_item:
+    is_own_paper = identity.is_paper_item and papers.find(experiment.settings.paper) is None
+    if is_own_paper:
+        own_results.describe_item(identity)
+    if identity.is_paper_item and not is_own_paper:
         rows.append(("all results", short_path(index.save(identity.out))))
-    elif identity.is_variation:
+    elif identity.is_paper_item or identity.is_variation:
         rows.append(("your runs", short_path(own_results.save(identity.out))))
     print(text_table(rows))
 

@@ -9,6 +9,7 @@ from harness.common.module_names import item_module, paper_folder
 from harness.common.paths import EXPERIMENTS
 from harness.configure.compose import compose, replace_config_dir
 from harness.errors import BadInputError
+from harness.pages import own_results
 
 EXPERIMENT = """# @package _global_
 defaults:
@@ -94,6 +95,15 @@ def test_predictions_are_no_numbers_of_a_paper(folder, cli, out):
     assert code == 0 and "theory vs ours" in printed and "paper vs ours" not in printed
     page = (out / "doe" / "fig1.html").read_text()
     assert "Predictions against ours" in page and "Paper against ours" not in page
+
+
+def test_an_own_paper_is_listed_with_the_users_runs(folder, cli, out):
+    """The index of the papers of calharness does not know it, and is not written."""
+    cli("--config-dir=conf", "experiment=doe_fig1", "trust=[doe]", "jobs=1")
+    (run,) = own_results.runs(out)
+    assert (run.kind, run.page, run.picture) == ("papers", "doe/fig1.html", "doe/fig1.png")
+    assert "doe_fig1" in (out / "own_runs.html").read_text()
+    assert not (out / "index.html").exists()
 
 
 def test_records_of_another_own_experiment_are_used(folder, cli):
