@@ -84,6 +84,13 @@ def command(
             "another.",
         ),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Weights of the rows: for how many cases of the population a row stands.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
 ) -> int:
     """Judge predictions: how far from calibrated, where, and what recalibration gains.
@@ -131,7 +138,7 @@ def command(
         if json != STDOUT and lines:
             print(*lines, sep="\n", flush=True)
 
-    columns = {"group": group or [], "group_rows": group_rows}
+    columns = {"group": group or [], "group_rows": group_rows, "weights": weights}
     judgement = judge_files(files, reader, columns, limits, show, level, seed)
     outcomes = thresholds.outcomes(judgement, limits)
     if json == STDOUT:

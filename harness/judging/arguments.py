@@ -30,6 +30,7 @@ def read_models(
     classes: Sequence[Any] | None = None,
     groups: Any = None,
     group_rows: Any = None,
+    sample_weight: Any = None,
     confidences: bool = False,
     seed: int = 0,
 ) -> list[Judged]:
@@ -45,7 +46,8 @@ def read_models(
     samples, name, classes = _samples(list(arguments), classes)
     options: dict[str, Any] = {"classes": classes, "confidences": confidences}
     p, y = samples[-1]
-    first = from_arrays(p, y, groups=groups, group_rows=group_rows, name=name, **options)
+    rows = {"groups": groups, "group_rows": group_rows, "sample_weight": sample_weight}
+    first = from_arrays(p, y, name=name, **rows, **options)
     if len(samples) == 1:
         if calibrators is not None:
             raise BadInputError(

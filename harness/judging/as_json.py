@@ -9,7 +9,7 @@ removed or given another meaning.
     level, seed        of the whole call; every interval, test and bound also has its own level
     data               name, n, k, classes, understood, notions (the main one first), confidences,
                        groups, row_groups (number of groups of --group-rows), note (how rows
-                       were matched with those of the first file)
+                       were matched with those of the first file), weighted
     sentences          {question: its answer in one sentence}
     unanswered         {question: reason why it has no answer}
     numbers            {short name: {value, level, reason}}, see below; infinite where it is
@@ -111,15 +111,16 @@ def as_json(judgement: Answers) -> dict[str, Any]:
 def _data(data: Judged) -> dict[str, Any]:
     return {
         "name": data.name,
-        "n": data.n,
+        "n": data.given,
         "k": data.k,
         "classes": [str(name) for name in data.classes],
         "understood": data.understood,
         "notions": list(data.notions),
         "confidences": data.confidences,
         "groups": [str(name) for name in data.groups],
-        "row_groups": None if data.row_groups is None else int(data.row_groups.max()) + 1,
+        "row_groups": data.group_count,
         "note": data.note,
+        "weighted": data.weighted_rows is not None,
     }
 
 

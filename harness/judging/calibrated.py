@@ -10,7 +10,13 @@ import numpy as np
 from harness.common.names import notion_name
 from harness.common.wording import format_count, format_p_value, format_percent
 from harness.judging.bins import Array, Integers
-from harness.judging.clusters import FLIPS, NOTE, flipped_p_value, flipped_vector_p_value
+from harness.judging.clusters import (
+    FLIPS,
+    NOTE,
+    WEIGHTS_NOTE,
+    flipped_p_value,
+    flipped_vector_p_value,
+)
 from harness.judging.data import reduced
 from harness.judging.detectable import detectable_by_scores, detectable_by_vectors
 from harness.judging.estimates import share
@@ -70,12 +76,12 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
     for_scalar, for_classes, for_vector, for_power = rng.spawn(4)
     alpha = (1.0 - level) / len(data.notions)
     rows: list[CalibrationTest] = []
-    groups = data.row_groups
+    groups, weighted = data.row_groups, data.weighted_rows is not None
     for notion in data.notions:
         p, y = reduced(data, notion)
         detectable: float | None = None
         if notion == "classwise":
-            classes = class_tests(p, y, level, for_classes, row_groups=groups)
+            classes = class_tests(p, y, level, for_classes, row_groups=groups, weighted=weighted)
             name, statistic, p_value, note = _combine_classes(data, classes, level)
             scalar_tests = [test for test, _ in classes]
             if groups is None:
@@ -83,19 +89,19 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
         elif notion == "canonical":
             vector = vector_test(p, y, for_vector)
             name, statistic, p_value = VECTOR_NAME, float(vector.observed.max()), vector.p_value
-            note = _impossible(vector.impossible)
-            if vector.rows < data.n:
+            note = _impossible(vector.impossible, data)
+            if vector.rows < data.n and not weighted:
                 note += f"Only {vector.rows:,} rows were tested, drawn at random."
             if groups is None:
                 detectable = detectable_by_vectors(p, vector, alpha)
             elif p_value > 0.0:
                 flips = min(len(vector.null), FLIPS)
-                flipped = flipped_vector_p_value(p, y, groups, for_vector, flips)
+                flipped = flipped_vector_p_value(p, y, groups, for_vector, flips, weighted)
                 p_value = max(p_value, flipped)
         else:
             scalar = scalar_test(p, y, for_scalar, RESAMPLES)
             name, statistic, p_value = SCALAR_NAME, scalar.p_possible, scalar.p_value
-            note = _impossible(scalar.impossible)
+            note = _impossible(scalar.impossible, data)
             if scalar.impossible:
                 note += (
                     "For the rows with probabilities between 0 and 1 the test gives p = "
@@ -109,14 +115,14 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
             if groups is None:
                 detectable = detectable_by_scores(p[:, None], [scalar], alpha, for_power)
             elif p_value > 0.0:
-                flipped = flipped_p_value(scalar.bins, y, groups, for_scalar, RESAMPLES)
+                flipped = flipped_p_value(scalar.bins, y, groups, for_scalar, RESAMPLES, weighted)
                 p_value = max(p_value, flipped)
         row = CalibrationTest(notion, name, statistic, p_value, None, None, level)
         measured = {}
         if groups is None:
             measured = _false_alarms(notion, data.n, data.k, level)
         else:
-            note = NOTE + note
+            note = (WEIGHTS_NOTE if weighted else NOTE) + note
         rows.append(replace(row, detectable=detectable, note=note.strip(), **measured))
     adjusted = closed({row.notion: row.p_value or 0.0 for row in rows})
     rows = [
@@ -166,6 +172,7 @@ def class_tests(
     rng: np.random.Generator,
     screen: int = SCREEN,
     row_groups: Integers | None = None,
+    weighted: bool = False,
 ) -> list[tuple[ScalarTest, float]]:
     """Test every column of p (n, k) against its event indicators y (n, k).
 
@@ -199,7 +206,7 @@ def class_tests(
         values[j] = second.p_value
         if row_groups is not None and values[j] > 0.0:
             bins = firsts[j].bins
-            flipped = flipped_p_value(bins, y[:, j], row_groups, streams[j], resamples)
+            flipped = flipped_p_value(bins, y[:, j], row_groups, streams[j], resamples, weighted)
             values[j] = max(values[j], flipped)
     return list(zip(firsts, values))
 
@@ -225,7 +232,7 @@ def _combine_classes(
         f"Class {data.classes[worst]} has the smallest p-value, {smallest:.3g} before Bonferroni's "
         "correction. "
     )
-    note += _impossible(sum(test.impossible for test, _ in classes))
+    note += _impossible(sum(test.impossible for test, _ in classes), data)
     if k * 3.0 / MOST_RESAMPLES > 1.0 - level:
         note += (
             f"With {k} classes there are too few resamples for one class to reject calibration, "
@@ -234,12 +241,15 @@ def _combine_classes(
     return CLASSWISE_NAME, smallest, min(1.0, k * smallest), note
 
 
-def _impossible(count: int) -> str:
+def _impossible(count: int, data: Judged) -> str:
     """Return a sentence on `count` outcomes that had probability 0, with a space at its end.
 
     It is "" for no such outcome.
     """
-    return f"{format_count(count, 'outcome')} that occurred had probability 0. " if count else ""
+    if not count:
+        return ""
+    outcomes = format_count(count, "outcome") if data.weighted_rows is None else "Some outcomes"
+    return f"{outcomes} that occurred had probability 0. "
 
 
 def _false_alarms(notion: str, n: int, k: int, level: float) -> dict[str, Any]:
@@ -285,7 +295,7 @@ def _sentence(data: Judged, rows: list[CalibrationTest], level: float) -> str:
     if bool(np.all((p == 0.0) | (p == 1.0))):
         return f"{text}; all scores are 0 or 1, and all outcomes are as predicted."
     if data.row_groups is not None:
-        return f"{text}, with {data.n:,} rows in {data.row_groups.max() + 1:,} groups."
+        return f"{text}, with {data.rows}."
     # If all tempered versions could be missed, an interval tells how large the error can be. The
     # scores may be equal to 1/2, which tempering does not change.
     missed = main.detectable or measure_gap(p, y, level).error.high or 1.0

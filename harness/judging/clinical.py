@@ -94,7 +94,7 @@ def clinical(
             rows[name] = interval
     units = min(count_units(y == outcome, data.row_groups) for outcome in (0, 1))
     if units < FEWEST_EVENTS:
-        what = "events or non-events" if data.row_groups is None else "groups with either outcome"
+        what = "events or non-events" if data.group_count is None else "groups with either outcome"
         few = f"Fewer than {FEWEST_EVENTS} {what} ({units}) are too few for an interval."
         rows = {name: replace(row, low=None, high=None) for name, row in rows.items()}
         reasons = {**dict.fromkeys(rows, few), **reasons}

@@ -27,7 +27,7 @@ from harness.estimators.resampled_interval import MIN_ROWS, End, Sample
 from harness.judging.bins import Array, Bins, Integers
 from harness.judging.findings import Judged
 from harness.judging.scalar_test import scalar_test, smallest_rank, statistics
-from harness.judging.scores import count_units
+from harness.judging.scores import count_units, effective_groups
 from harness.judging.vector_test import MOST_ROWS, VectorStatistics, vector_test
 from harness.math import estimands
 
@@ -37,6 +37,11 @@ NOTE = (
     "Rows in groups: the p-value is the larger one of the exact test for independent rows and of a "
     "test that flips the signs of the residuals of whole groups. If fewer than "
     f"{FEWEST_EVENTS} groups have an event, the latter uses one row of each group instead. "
+)
+WEIGHTS_NOTE = (
+    "Rows with weights: the p-value is that of a test that flips the signs of the residuals of "
+    f"rows. If fewer than {FEWEST_EVENTS} rows (of equal weight) have an event, it is that of an "
+    "exact test of some rows, drawn with probabilities in proportion to their weights. "
 )
 
 
@@ -109,12 +114,18 @@ class PointsOnly(Wrapper):
 
 
 def flipped_p_value(
-    bins: Bins, y: Integers, groups: Integers, rng: np.random.Generator, flips: int = FLIPS
+    bins: Bins,
+    y: Integers,
+    groups: Integers,
+    rng: np.random.Generator,
+    flips: int = FLIPS,
+    weighted: bool = False,
 ) -> float:
     """Return the p-value of the tests of `scalar_test`, with flipped signs in place of resamples.
 
     If fewer than 10 groups have an event or a non-event, their residuals are too skewed for flips.
-    The p-value is then that of the exact test of one row of each group.
+    The p-value is then that of the exact test of one row of each group (`first_rows`). Of the
+    copies of rows with weights (`weighted`), `effective_groups` are counted.
 
     Examples
     --------
@@ -124,8 +135,8 @@ def flipped_p_value(
     >>> flipped_p_value(bin_scores(p), (groups % 2).astype(int), groups, rng) < 0.01
     True
     """
-    if min(count_units(y == outcome, groups) for outcome in (0, 1)) < FEWEST_EVENTS:
-        rows = first_rows(groups, rng)
+    if min(_count(y == outcome, groups, weighted) for outcome in (0, 1)) < FEWEST_EVENTS:
+        rows = first_rows(groups, rng, weighted)
         return scalar_test(bins.p[rows], y[rows], rng, flips).p_value
     inside = bins.index >= 0
     count = int(groups.max()) + 1
@@ -140,7 +151,12 @@ def flipped_p_value(
 
 
 def flipped_vector_p_value(
-    p: Array, y: Integers, groups: Integers, rng: np.random.Generator, flips: int
+    p: Array,
+    y: Integers,
+    groups: Integers,
+    rng: np.random.Generator,
+    flips: int,
+    weighted: bool = False,
 ) -> float:
     """Return the p-value of the test of `vector_test`, with flipped signs in place of resamples.
 
@@ -148,8 +164,8 @@ def flipped_vector_p_value(
     test of one row of each group.
     """
     right = p.argmax(axis=1) == y
-    if min(count_units(mask, groups) for mask in (right, ~right)) < FEWEST_EVENTS:
-        rows = first_rows(groups, rng)
+    if min(_count(mask, groups, weighted) for mask in (right, ~right)) < FEWEST_EVENTS:
+        rows = first_rows(groups, rng, weighted)
         return vector_test(p[rows], y[rows], rng).p_value
     if len(p) > MOST_ROWS:
         rows = np.sort(rng.choice(len(p), MOST_ROWS, replace=False))
@@ -166,15 +182,35 @@ def _signs(rows: int, columns: int, rng: np.random.Generator) -> Array:
     return signs
 
 
-def first_rows(groups: Integers, rng: np.random.Generator) -> Integers:
-    """Return the position of one row of each group, drawn at random, in ascending order."""
+def _count(mask: np.ndarray, groups: Integers, weighted: bool) -> float:
+    if not weighted or not mask.any():
+        return count_units(mask, groups)
+    return effective_groups(np.unique(groups[mask], return_inverse=True)[1])
+
+
+def first_rows(groups: Integers, rng: np.random.Generator, weighted: bool = False) -> Integers:
+    """Return the position of one row of each group, drawn at random, in ascending order.
+
+    If groups are the copies of rows with weights (`weighted`), a group is kept with a probability
+    in proportion to its size. The rows are then an independent sample of the weighted population.
+
+    Examples
+    --------
+    >>> groups = np.array([0, 0, 0, 1])
+    >>> kept = [first_rows(groups, np.random.default_rng(i), weighted=True) for i in range(300)]
+    >>> round(sum(3 in rows for rows in kept) / 300, 1), all(len(rows) > 0 for rows in kept)
+    (0.3, True)
+    """
     order = rng.permutation(len(groups))
     rows: Integers = np.sort(order[np.unique(groups[order], return_index=True)[1]])
+    if weighted:
+        sizes = np.bincount(groups)[groups[rows]]
+        rows = rows[rng.random(len(rows)) * sizes.max() < sizes]
     return rows
 
 
 def one_row_each(data: Judged, rng: np.random.Generator) -> Judged:
-    """Return one row of each group, drawn at random. Its rows are independent.
+    """Return one row of each group, drawn at random (`first_rows`). Its rows are independent.
 
     Examples
     --------
@@ -184,6 +220,6 @@ def one_row_each(data: Judged, rng: np.random.Generator) -> Judged:
     [0.1, 0.3]
     """
     assert data.row_groups is not None
-    rows = first_rows(data.row_groups, rng)
+    rows = first_rows(data.row_groups, rng, data.weighted_rows is not None)
     groups = {name: values[rows] for name, values in data.groups.items()}
     return replace(data, p=data.p[rows], y=data.y[rows], groups=groups, row_groups=None)

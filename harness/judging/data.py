@@ -16,10 +16,12 @@ from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.judging.findings import Judged
 from harness.judging.model_answers import answers_of_models
+from harness.judging.weights import describe
 from harness.math.arrays import refuse_masked, to_array
 from harness.math.class_names import as_text, find
 from harness.math.columns import match_columns
 from harness.math.notions import checked, numeric, reduce, row_tolerance
+from harness.math.weights import checked_weights
 from harness.problems.predictions import Predictions
 from harness.sources import files, forms
 from harness.sources.forms.numbers import rounding_note
@@ -34,6 +36,7 @@ def from_arrays(
     classes: Sequence[Any] | None = None,
     groups: Mapping[str, ArrayLike] | ArrayLike | None = None,
     group_rows: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     name: str = "predictions",
     confidences: bool = False,
 ) -> Judged:
@@ -53,6 +56,8 @@ def from_arrays(
         Columns that divide the rows into groups. A single array is named "group".
     group_rows : array_like (n,), optional
         Group of each row, such as a patient. Rows of a group may depend on one another.
+    sample_weight : array_like (n,), optional
+        Weights of the rows (`harness.judging.weights`).
     name : str
         Name of the model.
     confidences : bool
@@ -89,6 +94,10 @@ def from_arrays(
         )
     default_names = ("wrong", "right") if confidences else tuple(map(str, range(k)))
     columns = "confidences of predictions" if confidences else f"{k} classes"
+    weights = None
+    if sample_weight is not None:
+        weights = checked_weights(sample_weight, len(y))
+        notes = [*notes, describe(weights, "sample_weight")]
     return Judged(
         name=str(name),
         p=p,
@@ -98,6 +107,7 @@ def from_arrays(
         groups=_checked_groups(groups, len(y)),
         confidences=bool(confidences),
         row_groups=checked_row_groups(group_rows, len(y)),
+        weights=weights,
     )
 
 
@@ -105,6 +115,7 @@ def from_file(
     path: str | Path,
     group: str | Iterable[str] = (),
     group_rows: str | None = None,
+    weights: str | None = None,
     **options: Any,
 ) -> Judged:
     r"""Read predictions and labels from a file with `harness.problems.Predictions`.
@@ -121,6 +132,8 @@ def from_file(
         Names of columns or arrays (n,) in the file that divide the rows into groups.
     group_rows : str, optional
         Name of the column that tells which rows may depend on one another, such as a patient.
+    weights : str, optional
+        Name of the column of weights (`harness.judging.weights`).
     **options
         Options of `Predictions`: probabilities, logits, labels, top_label, split, positive,
         class_names, renormalise, float32.
@@ -159,10 +172,17 @@ def from_file(
         row_groups = checked_row_groups(values, data.n, name)
         repeats = [f"rows with the same {name} are a group"]
         groups = [*columns, name]
+    weight = None
+    if weights is not None:
+        values = _read_columns(path, problem.split, [weights], "weights")[weights]
+        weight = checked_weights(values, data.n, f"column {weights!r}")
+        repeats.append(describe(weight, f"column {weights}"))
+        groups = [*groups, weights]
     return replace(
         data,
         classes=tuple(problem.names) if named else data.classes,
         understood="; ".join([_described(problem, groups), *repeats, *_tied(data.p)]),
+        weights=weight,
         groups=_checked_groups(_read_columns(path, problem.split, columns), data.n),
         row_groups=row_groups,
     )
@@ -223,7 +243,8 @@ def aligned(first: Judged, other: Judged) -> Judged:
         raise BadInputError(
             f"{both} have {first.n:,} and {other.n:,} rows; pass predictions for the same rows."
         )
-    other = replace(with_classes_of(first, other), row_groups=first.row_groups)
+    other = with_classes_of(first, other)
+    other = replace(other, row_groups=first.row_groups, weights=first.weights)
     # Labels of confidences depend on the model, as models are right on different rows.
     if not first.confidences and not np.array_equal(first.y, other.y):
         i = int(np.argmax(first.y != other.y))
@@ -307,7 +328,9 @@ def checked_row_groups(values: Any, n: int, name: str = "group_rows") -> NDArray
     return row_groups
 
 
-def _read_columns(path: str | Path, split: str, names: list[str]) -> dict[str, NDArray[Any]]:
+def _read_columns(
+    path: str | Path, split: str, names: list[str], kind: str = "group"
+) -> dict[str, NDArray[Any]]:
     """Read columns of a file by name. The file is read a second time if `names` is not empty."""
     if not names:
         return {}
@@ -317,7 +340,7 @@ def _read_columns(path: str | Path, split: str, names: list[str]) -> dict[str, N
         found = find(as_text(name), list(arrays))
         if found is None:
             raise BadInputError(
-                f"{path} has no group column {name!r}; choose among {', '.join(arrays)}."
+                f"{path} has no {kind} column {name!r}; choose among {', '.join(arrays)}."
             )
         columns[name] = arrays[found]
     return columns

@@ -55,7 +55,7 @@ def decompositions(
     frequency = np.bincount(data.y, minlength=data.k) / data.n
     log_losses, briers = row_scores(data.p, data.y)
     return _split_brier(data, briers, squared, gains, frequency), _split_log(
-        log_losses, gains, frequency, level
+        data, log_losses, gains, frequency, level
     )
 
 
@@ -76,14 +76,16 @@ def _split_brier(
     return _completed(part, reason)
 
 
-def _split_log(log_losses: Array, gains: Gains, frequency: Array, level: float) -> Decomposition:
+def _split_log(
+    data: Judged, log_losses: Array, gains: Gains, frequency: Array, level: float
+) -> Decomposition:
     """Split the log score of rows with the given log-losses (n,)."""
     log = float(log_losses.mean())
     positive = frequency[frequency > 0.0]
     uncertainty = float(-np.sum(positive * np.log(positive)))
     part = Decomposition("log", log, Interval(None, level=level), None, uncertainty, "")
     if math.isinf(log):
-        return replace(part, reason=f"{infinite_loss(log_losses)} It is not decomposed.")
+        return replace(part, reason=f"{infinite_loss(log_losses, data)} It is not decomposed.")
     largest = largest_in("log_loss", gains.gains)
     if largest is None:
         return _completed(part, gains.sentence)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.common.wording import format_count, format_percent
+from harness.common.wording import format_percent
 from harness.errors import UndefinedError
 from harness.estimators.calibration_line import (
     FEWEST_EVENTS,
@@ -18,7 +18,7 @@ from harness.judging.data import reduced
 from harness.judging.findings import Direction, Judged
 from harness.judging.interval import Interval
 from harness.judging.scores import count_units, effective_groups, mean_interval
-from harness.judging.words import as_sentence, count_ends, format_end, format_size
+from harness.judging.words import as_sentence, capitalise, count_ends, format_end, format_size
 from harness.math.rates import clopper_pearson
 
 
@@ -117,14 +117,14 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     left_out, wrong = int(counts["left_out"]), int(counts["left_out_wrong"])
     units = min(count_units(e == outcome, data.row_groups) for outcome in (0, 1))
     if slope.low is None or units < FEWEST_FOR_SLOPE:
-        what = "events or non-events" if data.row_groups is None else "groups with either outcome"
+        what = "events or non-events" if data.group_count is None else "groups with either outcome"
         reason = f"Fewer than {FEWEST_FOR_SLOPE} {what} are too few for a slope."
         return Direction(mean, rate, gap, sentence, slope_reason=reason)
     if join_zero:
         slope, intercept = slope.including(1.0), intercept.with_zero()
     about_slope = _describe_slope(slope)
     if left_out:
-        about_slope += f" {_describe_left_out(left_out, wrong)}"
+        about_slope += f" {_describe_left_out(left_out, wrong, data)}"
     return Direction(mean, rate, gap, f"{about_slope} {sentence}", slope, intercept)
 
 
@@ -163,10 +163,11 @@ def _describe_slope(slope: Interval) -> str:
     )
 
 
-def _describe_left_out(rows: int, wrong: int) -> str:
+def _describe_left_out(count: int, wrong: int, data: Judged) -> str:
     """Return a sentence on the rows that have no part in the slope, and the wrong ones of them."""
-    have = "has a probability" if rows == 1 else "have probabilities"
-    return (
-        f"{format_count(rows, 'row')} {have} of exactly 0 or 1 and no part in the slope; "
-        f"{wrong:,} of them {'was' if wrong == 1 else 'were'} wrong."
-    )
+    have = "has a probability" if count == 1 else "have probabilities"
+    told = f"{wrong:,} of them {'was' if wrong == 1 else 'were'} wrong"
+    if data.weighted_rows is not None:
+        told = f"{'some' if wrong else 'none'} of them were wrong"
+    rows = capitalise(data.count_rows(count))
+    return f"{rows} {have} of exactly 0 or 1 and no part in the slope; {told}."

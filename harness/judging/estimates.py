@@ -68,8 +68,8 @@ WITHOUT_INTERVAL = (
 )
 GROUP_LABEL = "15 bins of equal width, less their bias"
 GROUP_COVERAGE = (
-    "The interval holds for the error that 15 bins can resolve, and for many groups. Coverage was "
-    "not measured for rows in groups."
+    "The interval holds for the error that 15 bins can resolve, and for many {units}. Coverage was "
+    "not measured {beyond}."
 )
 REPEATED = 50_000  # largest size of p for which the headline is `best`, which averages partitions
 REPEATED_CLASSES = 100  # the same for the classes of canonical errors: the weights saw no more
@@ -143,12 +143,14 @@ def group_estimates(
     if notion == "canonical":
         reason = "The estimates of this error need independent rows."
     elif data.row_groups.max() + 1 < MIN_ROWS:
-        reason = f"There are fewer than {MIN_ROWS} groups of rows."
+        reason = f"There are fewer than {MIN_ROWS} {data.units}."
     if reason is not None:
         rows = {name: replace(one, reason=reason) for name, one in by_estimand.items()}
         return [rows["l1"]], rows["l2_squared"]
     bootstrap = GroupBootstrap(Binned(), level=level, groups=data.row_groups)
     values = apply(bootstrap, p, y, notion, rng)
+    beyond = "for rows in groups" if data.group_count else "for rows with weights"
+    note = GROUP_COVERAGE.format(units=data.units, beyond=beyond)
     for name in ESTIMANDS:
         e = values[name]
         bias = (e.diagnostics or {}).get("bootstrap_bias", 0.0)
@@ -156,9 +158,7 @@ def group_estimates(
         value = float(np.clip(e.value - bias, low, high))
         interval = Interval(value, e.low, e.high, level)
         one = by_estimand[name]
-        by_estimand[name] = replace(
-            one, interval=interval, coverage_note=GROUP_COVERAGE, beyond="for rows in groups"
-        )
+        by_estimand[name] = replace(one, interval=interval, coverage_note=note, beyond=beyond)
     return [by_estimand["l1"]], by_estimand["l2_squared"]
 
 

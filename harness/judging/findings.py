@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.common.wording import format_count
 from harness.judging.interval import Interval
 
 if TYPE_CHECKING:
@@ -45,6 +46,12 @@ class Judged:
         Group of each row, 0..G-1, if rows of the same group may depend on one another.
     note : str
         A sentence on how its rows were matched with those of another model, or "".
+    weights : ndarray (n,) or None
+        Weights of the rows, before `harness.judging.weights.repeated` repeats the rows.
+    weighted_rows : int or None
+        Number of rows before they were repeated in proportion to their weights.
+    are_copies : bool
+        True if `row_groups` are the copies of single rows with weights.
     """
 
     name: str
@@ -56,11 +63,43 @@ class Judged:
     confidences: bool = False
     row_groups: NDArray[np.int64] | None = None
     note: str = ""
+    weights: NDArray[np.float64] | None = None
+    weighted_rows: int | None = None
+    are_copies: bool = False
 
     @property
     def n(self) -> int:
-        """Number of rows."""
+        """Number of rows, in which rows with weights are repeated."""
         return len(self.y)
+
+    @property
+    def given(self) -> int:
+        """Number of rows as they were given."""
+        return self.n if self.weighted_rows is None else self.weighted_rows
+
+    @property
+    def rows(self) -> str:
+        """The number of rows in words: "1 row", "9 rows of different weight in 3 groups"."""
+        text = format_count(self.given, "row")
+        if self.weighted_rows is not None:
+            text += " of different weight"
+        return text if self.group_count is None else f"{text} in {self.group_count:,} groups"
+
+    def count_rows(self, count: int) -> str:
+        """Return `count` of the n rows in words: "3 rows", or "some rows" if these are copies."""
+        return format_count(count, "row") if self.weighted_rows is None else "some rows"
+
+    @property
+    def group_count(self) -> int | None:
+        """Number of groups of rows; None if rows are independent."""
+        if self.row_groups is None or self.are_copies:
+            return None
+        return int(self.row_groups.max()) + 1
+
+    @property
+    def units(self) -> str:
+        """Name of the independent units: "rows" or "groups of rows"."""
+        return "rows" if self.group_count is None else "groups of rows"
 
     @property
     def k(self) -> int:

@@ -109,11 +109,11 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     ('platt', array([0.2, 0.6, 0.9]))
     """
     if data.row_groups is not None and data.row_groups.max() + 1 < FOLDS:
-        return Gains(f"Fewer than {FOLDS} groups of rows cannot be cross-fitted.", (), None)
-    if data.n < FEWEST_ROWS:
+        return Gains(f"Fewer than {FOLDS} {data.units} cannot be cross-fitted.", (), None)
+    if data.given < FEWEST_ROWS:
         sentence = (
             "No recalibration map can be fitted and judged with "
-            f"{format_count(data.n, 'row')}; {FEWEST_ROWS} are needed."
+            f"{format_count(data.given, 'row')}; {FEWEST_ROWS} are needed."
         )
         return Gains(sentence, (), None)
     rows = draw_rows(data, rng)
@@ -293,6 +293,7 @@ def _sentence(
     level: float,
 ) -> str:
     is_infinite = bool(np.isinf(log_losses).any())
+    rows = data.rows if used == data.n else data.count_rows(used)
     about = f"({format_percent(level)} intervals, which hold for all methods together)"
     if best is None:
         largest = largest_in("log_loss", answers)
@@ -303,7 +304,7 @@ def _sentence(
             if is_infinite:
                 scores, effect = "Brier score", _effect("Brier score", largest.brier)
             scarce = scarce_outcomes([data])
-            result = f"No method shows a significant gain in {scores} with {used:,} rows."
+            result = f"No method shows a significant gain in {scores} with {rows}."
             if scarce is not None:
                 result = f"Too few {scarce} to tell if recalibration would gain."
             parts = [
@@ -313,16 +314,17 @@ def _sentence(
         parts = [f"{_describe_gain(best)} {about}."]
         other = largest_in("brier", [gain for gain in answers if gain.brier.sign > 0])
         if best.log_loss.sign <= 0 and not is_infinite:
-            parts.append(f"No method shows a significant gain in log-loss with {used:,} rows.")
+            parts.append(f"No method shows a significant gain in log-loss with {rows}.")
         elif best.brier.sign <= 0 and other is not None:
             parts.append(f"{_describe_gain(other)}.")
     if is_infinite:
-        parts.append(infinite_loss(log_losses))
+        parts.append(infinite_loss(log_losses, data))
         known = [gain.log_loss.value for gain in answers if gain.brier.value is not None]
         if known and all(value == np.inf for value in known):
             parts.append("Every method makes it finite; only the Brier score compares them.")
     if used < data.n:
-        parts.append(f"{used:,} of the {data.n:,} rows were used, drawn at random.")
+        some = f"{used:,} of the {data.n:,} rows" if data.weighted_rows is None else "Some rows"
+        parts.append(f"{some} were used, drawn at random.")
     if data.confidences:
         parts.append("The map recalibrates confidences.")
     return " ".join(parts)

@@ -142,15 +142,18 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     `scores` are the scores of the main notion.
     """
     texts = []
-    n, k = data.n, data.k
+    n, k = data.given, data.k
     if n == 1:
         texts.append("There is only 1 row, too few to estimate a calibration error.")
     elif n < FEW_ROWS:
         texts.append(f"There are only {n} rows, too few to estimate a calibration error well.")
     if data.row_groups is not None:
+        about = "The rows have weights, and all numbers are weighted."
+        if data.group_count is not None:
+            about = f"The rows come in {data.group_count:,} groups."
         texts.append(
-            f"The rows come in {data.row_groups.max() + 1:,} groups. Learned, cross-fitted and "
-            "certified estimates need independent rows and are left out."
+            f"{about} Learned, cross-fitted and certified estimates need independent rows of equal "
+            "weight and are left out."
         )
     seen = np.bincount(data.y, minlength=k) > 0
     only = data.classes[int(np.argmax(seen))]

@@ -23,6 +23,7 @@ from harness.judging.howfar import errors
 from harness.judging.judgement import Judgement
 from harness.judging.labels import has_several_labels, judge_labels
 from harness.judging.versus import versus
+from harness.judging.weights import repeated
 from harness.judging.where import where
 from harness.judging.words import as_sentence
 
@@ -40,6 +41,7 @@ def judge(
     classes: Sequence[Any] | None = None,
     groups: Mapping[str, ArrayLike] | ArrayLike | None = None,
     group_rows: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     confidences: bool = False,
     level: float = 0.95,
     seed: int = 0,
@@ -86,6 +88,11 @@ def judge(
         Group of each row, such as a patient or document, if rows of a group may depend on one
         another. Tests and intervals then need independent groups only. They are approximate, for
         many groups. Estimates that need independent rows are left out.
+    sample_weight : array_like (n,), optional
+        Weights of the rows that are judged, numbers of at least 0: for how many cases of the
+        population a row stands, such as 1 / (probability of its selection). All numbers are
+        weighted, and tests and intervals count rows, so they are approximate as with `group_rows`.
+        A row that stands for several observed cases is to be repeated instead (np.repeat).
     confidences : bool
         True if p (n,) holds confidences of predictions and y tells which of them were right. Only
         top-label calibration is then judged.
@@ -123,6 +130,7 @@ def judge(
     if not more and has_several_labels(y):
         given = {"second": second, "calibrators": calibrators, "groups": groups}
         given |= {"group_rows": group_rows, "questions": questions}
+        given |= {"sample_weight": sample_weight}
         if refused := [option for option, value in given.items() if value is not None]:
             raise BadInputError(
                 f"y has several labels per row, which are judged without {', '.join(refused)}; "
@@ -138,6 +146,7 @@ def judge(
         classes=classes,
         groups=groups,
         group_rows=group_rows,
+        sample_weight=sample_weight,
         confidences=confidences,
         seed=seed,
     )
@@ -177,7 +186,7 @@ def judge_data(
             raise BadInputError(
                 f"questions holds {question!r}; allowed are {', '.join(QUESTIONS)}."
             )
-    models = align(judged)
+    models = [repeated(model, int(seed)) for model in align(judged)]
     judgements = [Judgement(data=model, level=float(level), seed=int(seed)) for model in models]
     known: dict[str, Gains] = {}
     for question in QUESTIONS:
@@ -219,6 +228,8 @@ def _answer(
             return where(data, level)
         answer = where(one_row_each(data, rng), level)
         used = "One row of each group was used, drawn at random."
+        if data.weighted_rows is not None:
+            used = "Some rows were used, drawn with probabilities in proportion to their weights."
         return replace(answer, sentence=f"{answer.sentence} {used}")
     if question == "gains":
         return _gains(judgement, known)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from harness.common.wording import (
     clean,
     escape_markdown,
-    format_count,
     format_number,
     format_percent,
 )
@@ -29,7 +28,7 @@ def text(judgement: Answers, outcomes: Sequence[Outcome] = ()) -> str:
     """
     data = judgement.data
     verdict, _ = choose_verdict(judgement)
-    about = f"{format_count(data.n, 'row')}, {data.k} classes"
+    about = f"{data.rows}, {data.k} classes"
     level = f"all statements at the {format_percent(judgement.level)} level"
     parts = [
         f"## Calibration of {_escape(data.name)}",

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from harness.calibrators.scaling import smoothed
-from harness.common.wording import format_count
 from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
@@ -106,7 +105,7 @@ def scarce_outcomes(models: Sequence[Judged]) -> str | None:
     name = min(counts, key=lambda outcome: counts[outcome])
     if counts[name] >= FEWEST_EVENTS:
         return None
-    return f"{name if groups is None else f'groups with {name}'} ({counts[name]})"
+    return f"{name if first.group_count is None else f'groups with {name}'} ({counts[name]})"
 
 
 def count_units(mask: NDArray[np.bool_], row_groups: Integers | None) -> int:
@@ -183,11 +182,12 @@ def mean_interval(
     return Interval(mean, mean - half, mean + half, level)
 
 
-def infinite_loss(log_losses: Array) -> str:
+def infinite_loss(log_losses: Array, data: Judged) -> str:
     """Return a sentence on the rows (n,) with an infinite log-loss, which make its mean infinite.
 
-    >>> infinite_loss(np.array([0.1, math.inf]))
+    >>> from harness.judging.data import from_arrays
+    >>> infinite_loss(np.array([0.1, math.inf]), from_arrays([0.1, 0.0], [0, 1]))
     'The log-loss is infinite: 1 row had probability 0 for the label that occurred.'
     """
-    rows = format_count(int(np.isinf(log_losses).sum()), "row")
+    rows = data.count_rows(int(np.isinf(log_losses).sum()))
     return f"The log-loss is infinite: {rows} had probability 0 for the label that occurred."

@@ -46,10 +46,10 @@ def choose_verdict(judgement: Answers) -> tuple[str, str]:
         return _describe_error(judgement), "bad"
     highest = how_far.errors[0].interval.high if how_far else None
     if highest is not None and highest > LARGEST:
-        if judgement.data.n == 1:
+        if judgement.data.given == 1:
             return "1 row says nothing about calibration", "open"
         about = f"the error may be up to {_format_points(highest)}"
-        return f"{judgement.data.n:,} rows are too few to tell: {about}", "open"
+        return f"{judgement.data.given:,} rows are too few to tell: {about}", "open"
     worst = _find_outlier(judgement)
     if worst is not None:
         return f"No miscalibration found overall, but {worst} stands out", "open"
@@ -212,7 +212,7 @@ def _describe_accuracy(data: Judged) -> KeyNumber:
 def _describe_rows(judgement: Answers) -> KeyNumber:
     """Return the number of rows, with the smallest error that the test detects on them."""
     tests = judgement.calibrated.tests if judgement.calibrated else ()
-    n, groups, note = judgement.data.n, judgement.data.row_groups, ""
+    n, note = judgement.data.given, ""
     if n > 1 and tests and tests[0].detectable is not None:
         note = (
             f"The test finds an error of {_format_points(tests[0].detectable)} with a probability "
@@ -222,10 +222,8 @@ def _describe_rows(judgement: Answers) -> KeyNumber:
         highest = judgement.how_far.errors[0].interval.high
         if highest is not None:
             note = f"An error of {_format_points(highest)} may have been missed."
-    name = "row" if n == 1 else "rows"
-    if groups is not None:
-        name += f" in {groups.max() + 1:,} groups"
-    return KeyNumber(f"{n:,}", name, note)
+    count, name = judgement.data.rows.split(" ", 1)
+    return KeyNumber(count, name, note)
 
 
 # Formats

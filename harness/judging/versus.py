@@ -238,7 +238,7 @@ def _difference(
     interval, better = Interval(None, level=level), None
     both = f"{first.name} and {second.name}"
     if a is None or b is None:
-        sentence = f"{capitalise(name)}: no recalibration can be fitted on {first.n:,} rows."
+        sentence = f"{capitalise(name)}: no recalibration can be fitted on {first.rows}."
     else:
         means = mean_interval(a, level, each).value, mean_interval(b, level, each).value
         with np.errstate(invalid="ignore"):
@@ -359,7 +359,7 @@ def _pair_sentence(differences: list[PairedDifference], models: Sequence[Judged]
         subject = "they" if clauses else f"{models[0].name} and {models[1].name}"
         scarce = scarce_outcomes(models)
         clauses.append(
-            f"{subject} cannot be told apart in {join_names(same)} with {models[0].n:,} rows"
+            f"{subject} cannot be told apart in {join_names(same)} with {models[0].rows}"
             + (f", which have too few {scarce}" if scarce else "")
         )
     return "; ".join(clauses) + "."
@@ -375,7 +375,7 @@ def _ranking_sentence(differences: list[PairedDifference], models: Sequence[Judg
     if best is None:
         text = (
             f"None of the {len(models)} models is shown to be better than another in log-loss with "
-            f"{models[0].n:,} rows."
+            f"{models[0].rows}."
         )
     elif count == len(models) - 1:
         text = f"{best} is better in log-loss than all others."
@@ -386,7 +386,7 @@ def _ranking_sentence(differences: list[PairedDifference], models: Sequence[Judg
         ]
         text = f"In log-loss, better are {join_names(pairs)}"
         if is_open:
-            text += f"; the other pairs cannot be told apart with {models[0].n:,} rows"
+            text += f"; the other pairs cannot be told apart with {models[0].rows}"
         text += "."
     if len(models) > ALL_PAIRS:
         text += f" With more than {ALL_PAIRS} models, only the first is compared with the others."
