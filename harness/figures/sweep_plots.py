@@ -18,6 +18,7 @@ from harness.evaluation.sweep_tables import SweepResults, are_numbers, comparabl
 from harness.figures import plots
 from harness.figures.convergence_plot import ERROR_NAMES, error_line, error_name, shown_error
 from harness.figures.marks import fit_texts, legend, marks
+from harness.figures.options import font_scale
 from harness.figures.panels import rule
 from harness.figures.style import COLOURS, WIDTH, series_style, subplots
 from harness.figures.sweep_axis import Axis
@@ -75,7 +76,8 @@ def _lines(
     panels = place_panels(swept, frame, across, values, estimands, settings)
     lowest, last = map(max, zip(*panels))
     series = _series(values, frame, lines_by, settings)
-    size = (max(WIDTH, 0.6 + 1.6 * (last + 1)), 0.9 + 1.8 * (lowest + 1) + 1.3)
+    height = (0.9 + 1.8 * (lowest + 1) + 1.3) * max(1.0, font_scale(settings))
+    size = (max(WIDTH, 0.6 + 1.6 * (last + 1)), height)
     aligned = is_grid(swept, across)
     shape: dict[str, Any] = {"figsize": settings.figure.size or size, "sharex": True}
     shape["sharey"] = "row" if aligned else False
@@ -116,6 +118,7 @@ def _lines(
     grid[-1, 0].set_ylabel("CPU time of a cell [ms]")
     _widen(grid[-1, 0])
     legend(figure, grid[:-1].flat, list(series), settings, swept)
+    axis.fit(figure, grid, settings, aligned)
     if not aligned:
         fit_texts(figure, grid, settings)
     figure.set_label(_caption(pd.concat(drawn), axis.name, across, lines_by, settings))

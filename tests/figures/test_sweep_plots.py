@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from sweep_runs import BASE, BINS
 
 from harness.evaluation.sweep_tables import SweepResults
-from harness.figures import sweep_axis, sweep_plots
+from harness.figures import figure_files, sweep_axis, sweep_plots
 from harness.workflow.experiment import Experiment
 
 
@@ -134,3 +135,74 @@ def test_paired_parameters_share_the_x_axis(out):
     titles = [ax.get_title() for ax in figure.axes if ax.get_visible()]
     assert titles == ["beta_calibrated, n = 60", "beta_overconfident, n = 60", "CPU time, n = 60"]
     assert figure.axes[-1].get_xlabel() == "bins (together with rule)"
+
+
+CALIBRATORS = "[isotonic,temperature,HistogramBinning,MatrixScaling,StructuredMatrixScaling]"
+POWERS = "[1,10,100,1000,20000,100000]"
+
+
+def visible_labels(ax):
+    return [t for t in ax.get_xticklabels() if t.get_visible() and t.get_text()]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "font"),
+    [
+        (f"sweep.estimator.variational_isotonic.calibrator={CALIBRATORS}", 8),
+        (f"sweep.estimator.variational_isotonic.calibrator={CALIBRATORS}", 11),
+        (f"sweep.estimator.binned15.bins={POWERS}", 8),
+        (f"sweep.estimator.binned15.bins={POWERS}", 14),
+        ("sweep.estimator.binned15.bins=[5,6,7,8,9,10,11,12,100,1000]", 8),
+    ],
+)
+def test_labels_of_ticks_do_not_overlap(out, tmp_path, sweep, font):
+    words = ["problem=beta_overconfident", "estimator=[variational_isotonic,binned15]", "jobs=1"]
+    sizes = ["n=[60,70,80,90]", "reps=1", f"figure.font={font}"]
+    experiment = Experiment.of([*words, *sizes, sweep])
+    experiment.compute(quiet=True)
+    figure = figure_of_records(experiment)
+    figure_files.save(figure, tmp_path / "sweep", experiment.settings)
+    figure.set_dpi(200)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    boxes = []
+    for ax in figure.axes:
+        labels = visible_labels(ax)
+        row = [label.get_window_extent(renderer) for label in labels]
+        assert all(not a.overlaps(b) for a, b in zip(row, row[1:])), sweep
+        boxes += [*row, ax.xaxis.label.get_window_extent(renderer)]
+    assert min(box.y0 for box in boxes if box.height > 1.0) >= 0.0
+    last = visible_labels(figure.axes[-1])[-1].get_text()
+    assert last in ("StructuredMatrixScaling", "$10^{5}$", "1000")
+
+
+def test_integers_have_no_fractional_ticks(out):
+    figure = figure_of(out, "sweep.seed=[0,1,2,3,4,5,6,7]")
+    figure.draw_without_rendering()
+    texts = [label.get_text() for label in visible_labels(figure.axes[-1])]
+    assert texts and all(text.strip("−").isdigit() for text in texts)
+
+
+def test_the_first_and_the_last_label_are_kept():
+    centres, widths = np.array([0.0, 1.0, 4.0, 8.0, 9.0]), np.full(5, 2.0)
+    assert sweep_axis.legible(centres, widths, gap=0.0) == [0, 2, 4]
+    assert sweep_axis.legible(centres, widths, gap=2.5) == [0, 4]
+    assert sweep_axis.legible(np.array([3.0]), np.array([2.0]), gap=0.0) == [0]
+
+
+def test_names_are_turned_only_where_they_do_not_fit():
+    assert sweep_axis.name_rotation(spacing=20.0, width=19.0, height=8.0) == 0.0
+    assert sweep_axis.name_rotation(spacing=20.0, width=30.0, height=8.0) == 30.0
+    assert sweep_axis.name_rotation(spacing=20.0, width=50.0, height=8.0) == 90.0
+    assert sweep_axis.name_rotation(spacing=12.0, width=20.0, height=8.0) == 90.0
+
+
+def test_numbers_and_names_at_ticks_are_short():
+    texts = [sweep_axis.tick_text(v) for v in (1000, 10_000, 25_000, 1_000_000, 0.5, 1e-5)]
+    assert texts == ["1000", "$10^{4}$", "25,000", "$10^{6}$", "0.5", "1e-05"]
+    long = "/a/folder/with/a/long/name/first.csv"
+    ends = sweep_axis.shortened([long, "b.csv"])
+    assert ends == ["…/with/a/long/name/first.csv", "b.csv"] and len(ends[0]) == 28
+    same = [f"{start}{'x' * 40}" for start in "ab"]
+    assert sweep_axis.shortened(same) == same
