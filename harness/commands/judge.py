@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -103,8 +103,9 @@ def command(
 
     A prediction file is a .csv, .tsv, .npz or .parquet file. It contains labels, and probabilities
     or logits of all classes (with two classes, P(class 1) is enough). `calharness info predictions`
-    explains the names and forms of columns. Two files must predict the same rows. judge only
-    overwrites files that it has written itself.
+    explains the names and forms of columns. Two files must predict the same rows. A file whose rows
+    may have several labels is judged label by label: labels=[y_cat,y_dog]
+    probabilities=[p_cat,p_dog]. judge only overwrites files that it has written itself.
 
     The names of numbers for --fail-above follow. --json lists all of them under "numbers"; its
     schema is in harness/judging/as_json.py. END is value, low or high. NOTION is binary (two
@@ -116,6 +117,7 @@ def command(
     log_loss.value   log_loss.miscalibration.END   log_loss.gain.END (of the best map)
     log_loss.gain.METHOD.END   the same of brier   worst_class.l1.END   class.NAME.l1.END
     group.COLUMN.VALUE.gap.END   difference.QUANTITY.END (first minus second file)
+    label.NAME.l1.END   label.NAME.p_value (rows with several labels)
     FILE:NOTION.ESTIMAND.END (of another file than the first: old:top_label.l1.high)
 
     Exit status: 0 success, 1 a number is above its limit (or no map improves the loss, so that none
@@ -126,6 +128,7 @@ def command(
     files, reader = files_and_reader(words or [])
 
     from harness.judging import outputs, terminal, thresholds
+    from harness.judging.label_files import judge_label_file
     from harness.judging.prediction_files import judge_files
 
     limits = [thresholds.parse(text) for text in fail_above or []]
@@ -139,19 +142,50 @@ def command(
             print(*lines, sep="\n", flush=True)
 
     columns = {"group": group or [], "group_rows": group_rows, "weights": weights}
+    of_labels = judge_label_file(files[0], reader, level)
+    if of_labels is not None:
+        given: dict[str, Any] = {
+            **columns,
+            "markdown": markdown,
+            "save_calibrator": save_calibrator,
+        }
+        given |= {"second file": files[1:]}
+        if refused := [name.replace("_", "-") for name, value in given.items() if value]:
+            raise BadInputError(
+                f"{files[0]} has several labels per row, which are judged without "
+                f"{', '.join(refused)}; leave it out."
+            )
+        show(str(of_labels).splitlines())
+        return _finish(of_labels, limits, paths, json, show)
     judgement = judge_files(files, reader, columns, limits, show, level, seed)
-    outcomes = thresholds.outcomes(judgement, limits)
-    if json == STDOUT:
-        print(outputs.json_text(judgement))
-    show(outputs.write(judgement, paths, outcomes) or terminal.tail(judgement))
-    status = 0
+    status = _finish(judgement, limits, paths, json, show, terminal.tail(judgement))
     if save_calibrator is not None and (not judgement.gains or not judgement.gains.fitted):
         gains = judgement.gains
         why = gains.sentence if gains else judgement.unanswered["gains"]
         print(f"no map is saved to {save_calibrator}: {why}", file=sys.stderr)
         status = 1
-    for outcome in outcomes:
-        if outcome.is_exceeded:
-            print(f"exceeded: {outcome.sentence}", file=sys.stderr)
-            status = 1
     return status
+
+
+def _finish(
+    judgement: Any,
+    limits: Sequence[Any],
+    paths: Mapping[str, str],
+    json: str | None,
+    show: Callable[[Sequence[str]], None],
+    tail: Sequence[str] = (),
+) -> int:
+    """Write the files of a judgement, tell which numbers exceed their limits, return the status.
+
+    Without files, the lines `tail` are shown.
+    """
+    from harness.judging import outputs, thresholds
+
+    outcomes = thresholds.outcomes(judgement, limits)
+    if json == STDOUT:
+        print(outputs.json_text(judgement))
+    show(outputs.write(judgement, paths, outcomes) or tail)
+    exceeded = [outcome.sentence for outcome in outcomes if outcome.is_exceeded]
+    for sentence in exceeded:
+        print(f"exceeded: {sentence}", file=sys.stderr)
+    return int(bool(exceeded))

@@ -51,6 +51,7 @@ The option --fail-above takes these short names. Numbers with an interval have .
     worst_class.l1.value|low|high              error of the first of `classes`
     class.NAME.l1.*                            error of any class
     group.COLUMN.VALUE.gap.*, .l1.*            gap and error of a group of rows
+    label.NAME.l1.*, .p_value                  of each label, if rows have several labels
     difference.QUANTITY.value|low|high         first minus second file. With more than two files:
                                                difference.SECOND.QUANTITY.*
     OTHER:NAME                                 a number of the first two questions, for another file
@@ -61,7 +62,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,7 @@ from harness.common.version import VERSION
 from harness.judging.answers import QUESTIONS, Answers
 from harness.judging.findings import Gains, HowFar, Judged
 from harness.judging.interval import Interval
+from harness.judging.labels import LabelsJudgement
 
 SCHEMA = "calharness.judge"
 SCHEMA_VERSION = 1
@@ -106,6 +108,29 @@ def as_json(judgement: Answers) -> dict[str, Any]:
         **{question: _plain(answers.get(question)) for question in QUESTIONS},
         "others": others,
     }
+
+
+def labels_as_json(judgement: LabelsJudgement) -> dict[str, Any]:
+    """Return the judgement of several labels per row, with "labels" in place of the questions."""
+    return {
+        "schema": SCHEMA,
+        "schema_version": SCHEMA_VERSION,
+        "calharness": VERSION,
+        "level": judgement.level,
+        "data": {"name": judgement.name, "n": judgement.n, "k": len(judgement.labels)},
+        "sentences": {"labels": judgement.sentence},
+        "numbers": _table(named_label_values(judgement)),
+        "labels": _plain(judgement.labels),
+    }
+
+
+def named_label_values(judgement: LabelsJudgement) -> dict[str, Number]:
+    """Return {short name: (value, level, reason)}: label.NAME.l1.END and label.NAME.p_value."""
+    rows: list[Row] = []
+    for label in judgement.labels:
+        rows += _interval(f"label.{label.name}.l1", label.error)
+        rows.append((f"label.{label.name}.p_value", label.adjusted, judgement.level, None))
+    return _named(rows)
 
 
 def _data(data: Judged) -> dict[str, Any]:
@@ -149,8 +174,12 @@ def numbers(judgement: Answers) -> dict[str, dict[str, Any]]:
 
     An infinite value is None, and its entry has `infinite`: True.
     """
+    return _table(named_values(judgement))
+
+
+def _table(values: Mapping[str, Number]) -> dict[str, dict[str, Any]]:
     table: dict[str, dict[str, Any]] = {}
-    for name, (value, level, reason) in named_values(judgement).items():
+    for name, (value, level, reason) in values.items():
         table[name] = {"value": value, "level": level, "reason": reason}
         if value is not None and math.isinf(value):
             reason = "it is infinite" if value > 0.0 else "it is minus infinity"
@@ -163,8 +192,12 @@ def named_values(judgement: Answers) -> dict[str, Number]:
 
     A number without a value has a reason.
     """
+    return _named(_rows(judgement))
+
+
+def _named(rows: Iterable[Row]) -> dict[str, Number]:
     table: dict[str, Number] = {}
-    for name, value, level, reason in _rows(judgement):
+    for name, value, level, reason in rows:
         row: Number = (None, level, reason or NO_VALUE)
         if value is not None and not math.isnan(value):
             row = (float(value), level, None)

@@ -87,6 +87,12 @@ class LabelsJudgement:
         }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("label")
 
+    def to_json(self) -> dict[str, Any]:
+        """Return all values, as `harness.judging.as_json` describes them."""
+        from harness.judging.as_json import labels_as_json  # it describes this class
+
+        return labels_as_json(self)
+
     def to_html(self, path: str | Path | None = None) -> str:
         """Return the judgement as an HTML page, and write it to `path` if that is given.
 

@@ -13,6 +13,7 @@ from harness.errors import BadInputError
 from harness.judging import markdown, page, saved
 from harness.judging.as_json import SCHEMA
 from harness.judging.judgement import Judgement
+from harness.judging.labels import LabelsJudgement
 from harness.judging.thresholds import Outcome
 
 # {kind of file: text near its beginning, by which judge recognises its own files}
@@ -52,7 +53,9 @@ def check(paths: Mapping[str, str], inputs: Sequence[str] = ()) -> None:
 
 
 def write(
-    judgement: Judgement, paths: Mapping[str, str], outcomes: Sequence[Outcome] = ()
+    judgement: Judgement | LabelsJudgement,
+    paths: Mapping[str, str],
+    outcomes: Sequence[Outcome] = (),
 ) -> list[str]:
     """Write the files {kind: path} of a judgement. Return one line about each.
 
@@ -65,6 +68,8 @@ def write(
             judgement.to_html(path)
         elif kind == "JSON":
             write_text(path, json_text(judgement) + "\n")
+        elif isinstance(judgement, LabelsJudgement):
+            raise BadInputError(f"of several labels per row no {kind} is written; leave it out.")
         elif kind == "summary":
             append_text(path, markdown.text(judgement, outcomes))
         elif judgement.gains is None or judgement.gains.fitted is None:
@@ -76,6 +81,6 @@ def write(
     return lines
 
 
-def json_text(judgement: Judgement) -> str:
+def json_text(judgement: Judgement | LabelsJudgement) -> str:
     """Return the judgement as JSON."""
     return json.dumps(judgement.to_json(), indent=1, allow_nan=False, ensure_ascii=False)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from harness.errors import BadInputError, guess
 from harness.judging.answers import Answers
-from harness.judging.as_json import NO_VALUE, SCORE_NAMES, named_values
+from harness.judging.as_json import NO_VALUE, SCORE_NAMES, named_label_values, named_values
 from harness.judging.clinical import LABELS as CLINICAL
 from harness.judging.estimates import LABELS as ESTIMATORS
 from harness.judging.findings import Judged
 from harness.judging.gain import BINARY, MULTICLASS
 from harness.judging.groups import MOST_COLUMNS, split
+from harness.judging.labels import LabelsJudgement
 from harness.judging.versus import QUANTITIES, model_pairs
 
 ENDS = ("value", "low", "high")
@@ -137,7 +138,9 @@ class Outcome:
         return f"{name} is {value}{about}, above the limit of {limit:g}."
 
 
-def outcomes(judgement: Answers, thresholds: Iterable[Threshold]) -> list[Outcome]:
+def outcomes(
+    judgement: Answers | LabelsJudgement, thresholds: Iterable[Threshold]
+) -> list[Outcome]:
     """Return the number of each threshold.
 
     Raises
@@ -145,14 +148,16 @@ def outcomes(judgement: Answers, thresholds: Iterable[Threshold]) -> list[Outcom
     BadInputError
         If this judgement lacks the number, or if the number has no value.
     """
-    table = named_values(judgement)
+    unanswered: Mapping[str, str] = {}
+    if isinstance(judgement, LabelsJudgement):
+        table = named_label_values(judgement)
+    else:
+        table, unanswered = named_values(judgement), judgement.unanswered
     result = []
     for threshold in thresholds:
         name = threshold.name
         if name not in table:
-            reasons = [
-                why for question, why in judgement.unanswered.items() if question != "versus"
-            ]
+            reasons = [why for question, why in unanswered.items() if question != "versus"]
             raise _unknown(name, list(table), dict.fromkeys(reasons))
         value, level, reason = table[name]
         if value is None:
