@@ -30,7 +30,15 @@ from harness.common import buckets
 from harness.common.module_names import current_path
 from harness.common.paths import CHECKOUT, CONF
 from harness.common.reading import refuse_special
-from harness.configure import catalogue, hydra_source, messages, record_sources, sweeps, trust
+from harness.configure import (
+    catalogue,
+    hydra_source,
+    messages,
+    nodes,
+    record_sources,
+    sweeps,
+    trust,
+)
 from harness.configure.catalogue import setting_names
 from harness.configure.options import GROUPS, find_config_dir, ids
 from harness.configure.settings import OPERATIONAL, Settings
@@ -60,7 +68,8 @@ def check_composed(composed: dict[str, Any], overrides: list[str]) -> Settings:
         if name not in setting_names():
             raise BadInputError(messages.unknown_option(str(name)))
     for group in ("problem", "estimator"):
-        _check_nodes(group, composed.get(group) or {})
+        composed[group] = nodes.without_others(group, composed.get(group) or {}, overrides)
+        nodes.check(group, composed[group])
     settings = Settings.from_dict(trust.add_trusted(composed, overrides))
     names = {text.partition("=")[0] for text in overrides}
     is_as_configured = settings.experiment is not None and names <= set(OPERATIONAL)
@@ -280,25 +289,6 @@ def _check_added(text: str, composed: dict[str, Any]) -> None:
             raise BadInputError(
                 f"{text} has no effect, because {group}=[...] replaces the list; put "
                 f"{', '.join(lost)} into {group}=[...] instead."
-            )
-
-
-def _check_nodes(group: str, nodes: dict[str, Any]) -> None:
-    """Raise BadInputError for a problem or estimator without a `_target_`."""
-    for name, node in nodes.items():
-        if isinstance(node, dict) and "_target_" in node:
-            continue
-        if isinstance(node, dict) and node and name in ids(group):
-            others = ", ".join(other for other in nodes if other != name) or "none"
-            raise BadInputError(
-                f"{group}.{name} has parameters on the command line, but {name} is not among the "
-                f"{group}s of this run ({others}); add +{group}={name}."
-            )
-        if not isinstance(node, dict):
-            raise BadInputError(
-                f"{group}.{name} is {node!r}, which is no object; set a parameter by "
-                f"{group}.{name}.PARAMETER=VALUE, or a class by "
-                f"+{group}.{name}._target_=module.ClassOrFunction."
             )
 
 

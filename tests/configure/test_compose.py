@@ -126,3 +126,13 @@ def test_globs_expand_without_a_sweep():
     assert set(compose(["problem=beta_wavy", "estimator=glob(*)"]).estimator) == set(
         list_estimators()
     )
+
+
+def test_parameters_of_estimators_that_are_left_out_are_dropped():
+    """The experiment sets the variation of tv_kfold, tv_insample and bv_window."""
+    words = ["experiment=ciosek2026_convergence", "estimator=[tv_kfold,lip_bkt]"]
+    settings = compose(words)
+    assert sorted(settings.estimator) == ["lip_bkt", "tv_kfold"]
+    assert settings.estimator["tv_kfold"]["variation"] is None
+    with pytest.raises(BadInputError, match="bv_window has parameters on the command line"):
+        compose([*words, "estimator.bv_window.variation=3"])
