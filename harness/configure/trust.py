@@ -99,7 +99,12 @@ def check_code(code: Iterable[tuple[str, str]], allowed: Iterable[str]) -> None:
     """
     for place, path in code:
         if not is_allowed(path, allowed):
-            module = path.rpartition(".")[0] or path
+            if "." not in path:
+                raise BadInputError(
+                    f"{place} is {path!r}, which names no module; write my_module.{path}, for code "
+                    "in a file my_module.py."
+                )
+            module = path.rpartition(".")[0]
             raise BadInputError(
                 f"{place} in a configuration file names {path!r}, which is not part of the "
                 f"harness; if you trust this code, add trust=[{module}] to the command line."

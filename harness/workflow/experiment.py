@@ -17,6 +17,7 @@ from harness.configure import record_sources, sweeps, variations
 from harness.configure.compose import compose, out_folder
 from harness.configure.identity import Identity
 from harness.configure.settings import OPERATIONAL, Settings
+from harness.errors import BadInputError
 from harness.execute import run, truths
 from harness.plan import plan as planning
 from harness.plan.plan import Plan
@@ -55,6 +56,11 @@ class Experiment:
 
         `stored_in` is explained in `of_settings`.
         """
+        if isinstance(overrides, str):
+            raise BadInputError(
+                f"the options are the text {overrides!r}; give a list of texts, such as "
+                "['experiment=smoke', 'reps=2']."
+            )
         return cls.of_settings(compose(list(overrides)), stored_in=stored_in)
 
     @classmethod

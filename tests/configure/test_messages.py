@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+import harness
+from harness import BadInputError
+
 # a command line => an id, option or remedy that the message names; @ stands for experiment=smoke
 MISTAKES = """
 lst problems => (did you mean 'list'?)
@@ -120,6 +123,7 @@ problem=beta_calibrated_legacy estimator=[binned15] n=[300] => for certain n; ch
 @ +estimator.mine=3 => by +estimator.mine._target_=module.ClassOrFunction
 @ +estimator.mine.bins=3 => estimator 'mine' has no _target_
 @ +estimator.mine._target_=nowhere.Mine => cannot import 'nowhere'
+@ +estimator.mine._target_=Mine => names no module; write my_module.Mine
 @ +estimator.mine._target_=math.Mine => module 'math' has no 'Mine'
 @ +estimator.mine._target_=math.Outer.Inner => cannot import 'math.Outer'
 @ +estimator.mine._target_=harness.estimators.Bootstrap => Bootstrap needs a value for estimator
@@ -212,3 +216,8 @@ def test_file_that_cannot_be_judged_is_answered_in_one_sentence(
     code, _, err = cli("problem=predictions", path, "estimator=[binned15]", *option.split())
     assert code == 2 and len(err.strip().splitlines()) == 1 and "Traceback" not in err
     assert named in err and not out.exists()
+
+
+def test_options_of_a_run_are_a_list():
+    with pytest.raises(BadInputError, match="the text 'problem=beta_wavy'; give a list of texts"):
+        harness.run("problem=beta_wavy")
