@@ -32,8 +32,8 @@ from joblib import Parallel, delayed
 from harness.judging.calibrated import tests
 from harness.judging.data import from_arrays
 from harness.judging.direction import direction
-from harness.judging.findings import Judged
 from harness.judging.gain import gains
+from harness.judging.judged import Judged
 from harness.judging.versus import versus
 from harness.judging.where import where
 

@@ -21,13 +21,13 @@ from harness.judging.findings import (
     Gains,
     GroupFinding,
     HowFar,
-    Judged,
     PairedDifference,
     Region,
     Versus,
     Where,
 )
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.judgement import Judgement
 from harness.math import reliability
 

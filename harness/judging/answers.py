@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.judging.findings import Calibrated, Gains, HowFar, Judged, Versus, Where
+from harness.judging.findings import Calibrated, Gains, HowFar, Versus, Where
+from harness.judging.judged import Judged
 
 QUESTIONS = {
     "calibrated": "Is it calibrated?",

@@ -14,7 +14,7 @@ from harness.calibrators.temperature import Temperature
 from harness.common.wording import format_count
 from harness.errors import BadInputError
 from harness.judging.data import from_arrays, with_classes_of
-from harness.judging.findings import Judged
+from harness.judging.judged import Judged
 from harness.judging.row_ids import in_order
 from harness.math.class_names import as_text
 

@@ -69,8 +69,9 @@ import numpy as np
 
 from harness.common.version import VERSION
 from harness.judging.answers import QUESTIONS, Answers
-from harness.judging.findings import Gains, HowFar, Judged
+from harness.judging.findings import Gains, HowFar
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.labels import LabelsJudgement
 
 SCHEMA = "calharness.judge"

@@ -20,8 +20,9 @@ from harness.judging.clusters import (
 from harness.judging.data import reduced
 from harness.judging.detectable import detectable_by_scores, detectable_by_vectors
 from harness.judging.estimates import share
-from harness.judging.findings import Calibrated, CalibrationTest, Judged
+from harness.judging.findings import Calibrated, CalibrationTest
 from harness.judging.gaps import measure_gap
+from harness.judging.judged import Judged
 from harness.judging.measured import nearest_rows
 from harness.judging.scalar_test import ScalarTest, scalar_test
 from harness.judging.vector_test import vector_test

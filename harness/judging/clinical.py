@@ -13,8 +13,9 @@ from harness.estimators.loess_errors import LoessErrors
 from harness.judging.bins import Array, Integers
 from harness.judging.clusters import GroupBootstrap, PointsOnly
 from harness.judging.data import reduced
-from harness.judging.findings import Clinical, ClinicalNumber, Direction, FlexibleCurve, Judged
+from harness.judging.findings import Clinical, ClinicalNumber, Direction, FlexibleCurve
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.scores import (
     count_units,
     implied_deviation,

@@ -25,7 +25,7 @@ from harness.estimators.bootstrap import Bootstrap
 from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.estimators.resampled_interval import MIN_ROWS, End, Sample
 from harness.judging.bins import Array, Bins, Integers
-from harness.judging.findings import Judged
+from harness.judging.judged import Judged
 from harness.judging.scalar_test import scalar_test, smallest_rank, statistics
 from harness.judging.scores import count_units, effective_groups
 from harness.judging.vector_test import MOST_ROWS, VectorStatistics, vector_test

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from harness.common import data_files
 from harness.common.wording import format_count
 from harness.errors import BadInputError
-from harness.judging.findings import Judged
+from harness.judging.judged import Judged
 from harness.judging.model_answers import answers_of_models
 from harness.judging.weights import describe
 from harness.math.arrays import refuse_masked, to_array

@@ -9,9 +9,10 @@ import numpy as np
 
 from harness.common.wording import format_number
 from harness.judging.bins import Array
-from harness.judging.findings import Decomposition, ErrorEstimate, Gains, Judged
+from harness.judging.findings import Decomposition, ErrorEstimate, Gains
 from harness.judging.gain import largest_in
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.scores import infinite_loss, row_scores
 
 ROUNDING = 1e-12  # a discrimination nearer to 0 counts as 0

@@ -15,8 +15,9 @@ from harness.estimators.calibration_line import (
 )
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
-from harness.judging.findings import Direction, Judged
+from harness.judging.findings import Direction
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.scores import count_units, effective_groups, mean_interval
 from harness.judging.words import as_sentence, capitalise, count_ends, format_end, format_size
 from harness.math.rates import clopper_pearson

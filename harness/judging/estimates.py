@@ -22,8 +22,9 @@ from harness.estimators.resampled_interval import MIN_ROWS
 from harness.estimators.variational import Variational
 from harness.judging.bins import Array, Integers
 from harness.judging.clusters import GroupBootstrap
-from harness.judging.findings import Certified, ErrorEstimate, Judged
+from harness.judging.findings import Certified, ErrorEstimate
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.measured import (
     FEW_QUANTITY,
     FEW_VALUES,

@@ -13,8 +13,9 @@ from harness.calibrators.isotonic import knots
 from harness.common.wording import format_count, format_percent
 from harness.errors import UndefinedError
 from harness.judging.bins import Array, Integers
-from harness.judging.findings import Gain, Gains, Judged
+from harness.judging.findings import Gain, Gains
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.saved import FittedMap
 from harness.judging.scores import (
     implied_deviation,

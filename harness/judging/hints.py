@@ -8,7 +8,7 @@ from scipy.stats import mannwhitneyu
 
 from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.judging.bins import Array
-from harness.judging.findings import Judged
+from harness.judging.judged import Judged
 from harness.judging.words import join_names
 
 WEAK = 0.5  # a calibrated model has the strength 1, and shuffled rows have 0

@@ -15,17 +15,11 @@ from harness.judging.data import reduced
 from harness.judging.decomposition import decompositions
 from harness.judging.direction import direction
 from harness.judging.estimates import certify, estimates, group_estimates
-from harness.judging.findings import (
-    Calibrated,
-    CalibrationTest,
-    ErrorEstimate,
-    Gains,
-    HowFar,
-    Judged,
-)
+from harness.judging.findings import Calibrated, CalibrationTest, ErrorEstimate, Gains, HowFar
 from harness.judging.gain import gains
 from harness.judging.hints import hints
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.words import join_names
 
 FEW_ROWS = 50  # with fewer rows there is a caution

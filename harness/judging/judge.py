@@ -17,9 +17,10 @@ from harness.judging.arguments import read_models
 from harness.judging.calibrated import tests
 from harness.judging.clusters import one_row_each
 from harness.judging.data import aligned
-from harness.judging.findings import Gains, Judged
+from harness.judging.findings import Gains
 from harness.judging.gain import gains
 from harness.judging.howfar import errors
+from harness.judging.judged import Judged
 from harness.judging.judgement import Judgement
 from harness.judging.labels import has_several_labels, judge_labels
 from harness.judging.versus import versus

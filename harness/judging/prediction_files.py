@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.judging import terminal, thresholds
 from harness.judging.data import from_file
-from harness.judging.findings import Judged
 from harness.judging.judge import align, judge_data
+from harness.judging.judged import Judged
 from harness.judging.judgement import Judgement
 from harness.judging.progress import SMALL, judge_progress
 from harness.judging.row_ids import match_rows, read_ids

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from harness.common import data_files
-from harness.judging.findings import Judged
+from harness.judging.judged import Judged
 from harness.sources import files
 
 Ids = Mapping[str, NDArray[Any]]

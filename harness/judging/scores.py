@@ -13,8 +13,8 @@ from harness.calibrators.scaling import smoothed
 from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
-from harness.judging.findings import Judged
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 
 
 def row_scores(p: Array, y: Integers) -> tuple[Array, Array]:

@@ -22,8 +22,9 @@ from harness.common.wording import (
     is_known,
 )
 from harness.judging.answers import QUESTIONS, Answers
-from harness.judging.findings import Calibrated, Gains, HowFar, Judged, Versus, Where
+from harness.judging.findings import Calibrated, Gains, HowFar, Versus, Where
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.measured import KINDS
 from harness.judging.words import format_with_level
 

@@ -13,9 +13,9 @@ from harness.judging.answers import Answers
 from harness.judging.as_json import NO_VALUE, SCORE_NAMES, named_label_values, named_values
 from harness.judging.clinical import LABELS as CLINICAL
 from harness.judging.estimates import LABELS as ESTIMATORS
-from harness.judging.findings import Judged
 from harness.judging.gain import BINARY, MULTICLASS
 from harness.judging.groups import MOST_COLUMNS, split
+from harness.judging.judged import Judged
 from harness.judging.labels import LabelsJudgement
 from harness.judging.versus import QUANTITIES, model_pairs
 

@@ -12,8 +12,9 @@ from harness.common.wording import DASH, clean, count_decimals, format_percent
 from harness.judging.answers import Answers
 from harness.judging.data import reduced
 from harness.judging.direction import mean_gap
-from harness.judging.findings import ClassFinding, GroupFinding, Judged
+from harness.judging.findings import ClassFinding, GroupFinding
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 
 LARGEST = 0.1  # if the L1 error may be above this, the rows are too few for a verdict
 VISIBLE = 0.005  # smallest difference of mean confidence and accuracy that a verdict states

@@ -15,7 +15,7 @@ from harness.common.wording import format_count, format_number, format_percent
 from harness.errors import UndefinedError
 from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.judging.bins import Array, Integers
-from harness.judging.findings import Judged, PairedDifference, Versus
+from harness.judging.findings import PairedDifference, Versus
 from harness.judging.gain import (
     FEWEST_ROWS,
     INFLATION,
@@ -26,6 +26,7 @@ from harness.judging.gain import (
     groups_of_rows,
 )
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.scores import (
     count_units,
     effective_groups,

@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.common.wording import format_count
 from harness.errors import BadInputError
-from harness.judging.findings import Judged
+from harness.judging.judged import Judged
 
 COPIES = 10_000  # number of copies that few rows get; many rows get two each on average
 MOST_COPIES = 20  # largest mean number of copies of a row

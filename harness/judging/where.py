@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from harness.common.wording import format_count, format_percent, format_whole_percent
 from harness.judging.bins import Array, Integers
 from harness.judging.data import reduced
-from harness.judging.findings import ClassFinding, GroupFinding, Judged, Region, Where
+from harness.judging.findings import ClassFinding, GroupFinding, Region, Where
 from harness.judging.gaps import (
     Gap,
     count_p_value,
@@ -23,6 +23,7 @@ from harness.judging.gaps import (
 )
 from harness.judging.groups import judge_groups
 from harness.judging.interval import Interval
+from harness.judging.judged import Judged
 from harness.judging.words import in_words, join_names
 from harness.math.rates import clopper_pearson
 from harness.math.reliability import Curve, Panel, compute_band, corp
