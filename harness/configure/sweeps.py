@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.common.columns import RESERVED
-from harness.configure import trust
+from harness.configure import catalogue, trust
 from harness.configure.rules import Role, is_number, option_names
 from harness.configure.settings import OPTIONS, Settings
 from harness.errors import BadInputError, guess
@@ -231,3 +231,9 @@ def value_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, sort_keys=True, default=str)
+
+
+def shown_text(value: Any) -> str:
+    """Return the text of a value in tables and pictures: that of an object is Class(name=value)."""
+    is_object = isinstance(value, dict) and "_target_" in value
+    return catalogue.short_text(value) if is_object else value_text(value)

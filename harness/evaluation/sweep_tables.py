@@ -128,7 +128,7 @@ class SweepResults:
         first = [name for name in levels if name not in ("n", "point")]
         values = [points[i] for i in levels["point"]]
         for name in self.plan.swept.values():
-            levels[name] = [sweeps.value_text(p[name]) if name in p else "all" for p in values]
+            levels[name] = [sweeps.shown_text(p[name]) if name in p else "all" for p in values]
         table = table.reset_index(drop=True)
 
         # Sort the rows by problem (in the order of appearance), then n, then point. Drop rows and

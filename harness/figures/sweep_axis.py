@@ -63,7 +63,7 @@ class Axis:
         """
         places, values = list(self.places.values()), list(self.values)
         if not self.is_ordered:
-            ax.set_xticks(places, shortened([sweeps.value_text(v) for v in values]))
+            ax.set_xticks(places, shortened([sweeps.shown_text(v) for v in values]))
             return
         if is_log(places):
             ax.set_xscale("log")

@@ -97,7 +97,7 @@ def panel_title(panel: Panel, across: str | None, swept: pd.DataFrame, settings:
     words = [label(settings, "problem", panel.problem)]
     words += [notion_name(panel.notion)] if swept["notion"].nunique() > 1 else []
     words += [f"n = {panel.n:,}"] if swept["n"].nunique() > 1 or across is None else []
-    words += [f"{across} = {sweeps.value_text(panel.value)}"] if panel.value is not None else []
+    words += [f"{across} = {sweeps.shown_text(panel.value)}"] if panel.value is not None else []
     return ", ".join(word.replace(" ", NO_BREAK) for word in words)
 
 
@@ -111,7 +111,7 @@ def cost_title(
         return title
     if across is None:
         return f"{title}, n{NO_BREAK}={NO_BREAK}{above[0].n:,}"
-    values = [sweeps.value_text(panel.value) for panel in above if panel.value is not None]
+    values = [sweeps.shown_text(panel.value) for panel in above if panel.value is not None]
     return f"{title}, {across} = {values[0]}".replace(" = ", f"{NO_BREAK}={NO_BREAK}")
 
 

@@ -137,7 +137,7 @@ def _series(
         order = list(settings.estimator)
         order += [e for e in dict.fromkeys(frame["estimator"]) if e not in order]
     kinds = dict.fromkeys(_kinds(frame, lines_by))
-    texts = {comparable(v): sweeps.value_text(v) for name in lines_by for v in values[name]}
+    texts = {comparable(v): sweeps.shown_text(v) for name in lines_by for v in values[name]}
     series = {}
     for kind in sorted(kinds, key=lambda kind: order.index(kind[0])):
         pairs = [(name, v) for name, v in zip(lines_by, kind[1:]) if v is not None]

@@ -206,3 +206,15 @@ def test_numbers_and_names_at_ticks_are_short():
     assert ends == ["…/with/a/long/name/first.csv", "b.csv"] and len(ends[0]) == 28
     same = [f"{start}{'x' * 40}" for start in "ab"]
     assert sweep_axis.shortened(same) == same
+
+
+def test_objects_have_the_name_of_their_class_in_picture_and_table(out):
+    objects = "[{_target_: harness.calibrators.Isotonic},{_target_: harness.calibrators.Platt}]"
+    sweep = f"sweep.estimator.variational_isotonic.calibrator={objects}"
+    words = ["problem=beta_overconfident", "estimator=[variational_isotonic]", "n=60", "reps=1"]
+    experiment = Experiment.of([*words, "jobs=1", sweep])
+    experiment.compute(quiet=True)
+    figure = figure_of_records(experiment)
+    texts = [label.get_text() for label in visible_labels(figure.axes[-1])]
+    table = SweepResults(experiment.plan).table(experiment.records.read(), experiment.settings)
+    assert texts == list(table.index.get_level_values("calibrator")) == ["Isotonic", "Platt"]
