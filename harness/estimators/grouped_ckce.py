@@ -110,6 +110,8 @@ class GroupedCKCE:
             raise BadInputError(
                 f"groups has shape {names.shape}; one group per sample, shape ({n},), is needed."
             )
+        if any(name is None or name != name for name in names.tolist()):  # NaN is not itself
+            raise BadInputError("groups has missing values; give every sample a group.")
         gamma = resolve_gamma(self.gamma, two_columns(p))
         ridge = n**-0.25 if self.ridge is None else float(self.ridge)
         index = np.unique(names, return_inverse=True)[1]

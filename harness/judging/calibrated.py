@@ -13,6 +13,7 @@ from harness.judging.bins import Array, Integers
 from harness.judging.clusters import (
     FLIPS,
     NOTE,
+    WEIGHTED_GROUPS_NOTE,
     WEIGHTS_NOTE,
     flipped_p_value,
     flipped_vector_p_value,
@@ -98,7 +99,7 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
             elif p_value > 0.0:
                 flips = min(len(vector.null), FLIPS)
                 flipped = flipped_vector_p_value(p, y, groups, for_vector, flips, weighted)
-                p_value = max(p_value, flipped)
+                p_value = flipped if weighted else max(p_value, flipped)
         else:
             scalar = scalar_test(p, y, for_scalar, RESAMPLES)
             name, statistic, p_value = SCALAR_NAME, scalar.p_possible, scalar.p_value
@@ -117,13 +118,14 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
                 detectable = detectable_by_scores(p[:, None], [scalar], alpha, for_power)
             elif p_value > 0.0:
                 flipped = flipped_p_value(scalar.bins, y, groups, for_scalar, RESAMPLES, weighted)
-                p_value = max(p_value, flipped)
+                p_value = flipped if weighted else max(p_value, flipped)
         row = CalibrationTest(notion, name, statistic, p_value, None, None, level)
         measured = {}
         if groups is None:
             measured = _false_alarms(notion, data.n, data.k, level)
         else:
-            note = (WEIGHTS_NOTE if weighted else NOTE) + note
+            of_weights = WEIGHTS_NOTE if data.are_copies else WEIGHTED_GROUPS_NOTE
+            note = (of_weights if weighted else NOTE) + note
         rows.append(replace(row, detectable=detectable, note=note.strip(), **measured))
     adjusted = closed({row.notion: row.p_value or 0.0 for row in rows})
     rows = [
@@ -183,7 +185,7 @@ def class_tests(
     most from calibration get one, and the p-value of the others is 0.1. This is valid: the
     probability of a returned p-value of at most a is at most P(p2 <= a) for a < 0.1, and at most
     P(p1 <= a) for larger a. The p-values are not corrected for the number of classes. With
-    `row_groups`, p2 is at least the p-value of `flipped_p_value`.
+    `row_groups`, p2 is at least the p-value of `flipped_p_value`; with weights it is this p-value.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def class_tests(
         if row_groups is not None and values[j] > 0.0:
             bins = firsts[j].bins
             flipped = flipped_p_value(bins, y[:, j], row_groups, streams[j], resamples, weighted)
-            values[j] = max(values[j], flipped)
+            values[j] = flipped if weighted else max(values[j], flipped)
     return list(zip(firsts, values))
 
 

@@ -39,9 +39,16 @@ NOTE = (
     f"{FEWEST_EVENTS} groups have an event, the latter uses one row of each group instead. "
 )
 WEIGHTS_NOTE = (
-    "Rows with weights: the p-value is that of a test that flips the signs of the residuals of "
-    f"rows. If fewer than {FEWEST_EVENTS} rows (of equal weight) have an event, it is that of an "
-    "exact test of some rows, drawn with probabilities in proportion to their weights. "
+    "Rows with weights: the p-value is the larger one of a test that flips the signs of the "
+    "residuals of rows, and of a test that draws the outcome of each row from its prediction. If "
+    f"the events or non-events are worth fewer than {FEWEST_EVENTS} rows of equal weight, it is "
+    "that of an exact test of some rows, drawn with probabilities in proportion to their weights. "
+)
+WEIGHTED_GROUPS_NOTE = (
+    "Rows with weights in groups: the p-value is that of a test that flips the signs of the "
+    "residuals of whole groups. If the events or non-events are worth fewer than "
+    f"{FEWEST_EVENTS} groups of equal weight, it is that of an exact test of one row in each of "
+    "some groups, drawn with probabilities in proportion to their weights. "
 )
 
 
@@ -124,8 +131,13 @@ def flipped_p_value(
     """Return the p-value of the tests of `scalar_test`, with flipped signs in place of resamples.
 
     If fewer than 10 groups have an event or a non-event, their residuals are too skewed for flips.
-    The p-value is then that of the exact test of one row of each group (`first_rows`). Of the
-    copies of rows with weights (`weighted`), `effective_groups` are counted.
+    The p-value is then that of the exact test of one row of each group (`first_rows`).
+
+    If groups are the copies of rows with weights (`weighted`), `effective_groups` are counted, and
+    the p-value is at least that of a test that draws one outcome per group from its prediction.
+    Signs alone rejected up to 14 % of calibrated samples at level 0.05, with few events and
+    log-normal weights of a large spread. Drawn outcomes alone would be wrong where heavy and light
+    rows have errors that cancel.
 
     Examples
     --------
@@ -147,7 +159,20 @@ def flipped_p_value(
     for start in range(0, flips, size):
         parts.append((sums @ _signs(count, min(size, flips - start), rng)).T)
     values = statistics(bins, np.vstack(parts))
-    return smallest_rank(values[0], values[1:])
+    p_value = smallest_rank(values[0], values[1:])
+    p = np.zeros(count)
+    p[groups] = bins.p
+    if not weighted or not np.array_equal(p[groups], bins.p):
+        return p_value
+    copies = csr_array(
+        (np.ones(inside.sum()), (bins.index[inside], groups[inside])), shape=(bins.m, count)
+    )
+    parts, size = parts[:1], max(1, size // 2)
+    for start in range(0, flips, size):
+        u = rng.random((count, min(size, flips - start)))
+        parts.append((copies @ ((u < p[:, None]) - p[:, None])).T)
+    values = statistics(bins, np.vstack(parts))
+    return max(p_value, smallest_rank(values[0], values[1:]))
 
 
 def flipped_vector_p_value(
@@ -161,7 +186,7 @@ def flipped_vector_p_value(
     """Return the p-value of the test of `vector_test`, with flipped signs in place of resamples.
 
     If fewer than 10 groups have an error or a right prediction of the top class, it is that of the
-    test of one row of each group.
+    test of one row of each group. `weighted` is as in `flipped_p_value`.
     """
     right = p.argmax(axis=1) == y
     if min(_count(mask, groups, weighted) for mask in (right, ~right)) < FEWEST_EVENTS:
@@ -174,7 +199,15 @@ def flipped_vector_p_value(
     observed = test(y)
     signs = _signs(int(groups.max()) + 1, flips, rng)
     null = np.stack([test(y, column[groups]) for column in signs.T])
-    return smallest_rank(observed, null)
+    p_value = smallest_rank(observed, null)
+    _, first, index = np.unique(groups, return_index=True, return_inverse=True)
+    if not weighted or not np.array_equal(p[first][index], p):
+        return p_value
+    ends = np.cumsum(p[first], axis=1)
+    ends[:, -1] = np.inf
+    draws = (np.argmax(rng.random((len(first), 1)) < ends, axis=1) for _ in range(flips))
+    null = np.stack([test(labels[index]) for labels in draws])
+    return max(p_value, smallest_rank(observed, null))
 
 
 def _signs(rows: int, columns: int, rng: np.random.Generator) -> Array:

@@ -145,6 +145,8 @@ def group_estimates(
         reason = "The estimates of this error need independent rows."
     elif data.row_groups.max() + 1 < MIN_ROWS:
         reason = f"There are fewer than {MIN_ROWS} {data.units}."
+        if data.weighted_rows is not None and data.given >= MIN_ROWS:
+            reason = f"The weights let fewer than {MIN_ROWS} {data.units} count."
     if reason is not None:
         rows = {name: replace(one, reason=reason) for name, one in by_estimand.items()}
         return [rows["l1"]], rows["l2_squared"]

@@ -144,7 +144,8 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     if data.row_groups is not None:
         about = "The rows have weights, and all numbers are weighted."
         if data.group_count is not None:
-            about = f"The rows come in {data.group_count:,} groups."
+            weighted = "" if data.weighted_rows is None else " and have weights"
+            about = f"The rows come in {data.group_count:,} groups{weighted}."
         texts.append(
             f"{about} Learned, cross-fitted and certified estimates need independent rows of equal "
             "weight and are left out."
@@ -171,6 +172,9 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
         )
     certain = (scores == 0.0) | (scores == 1.0)
     distinct = len(np.unique(scores))
+    counted = n
+    if data.are_copies and data.row_groups is not None:
+        counted = int(data.row_groups.max()) + 1  # rows with a copy
     if certain.all():
         texts.append(
             "All scores are 0 or 1: these are decisions, not probabilities. Their calibration "
@@ -178,10 +182,10 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
         )
     elif distinct == 1:
         texts.append("All scores are equal: only their mean can be judged.")
-    elif n >= FEW_ROWS and distinct < FEW_VALUES * n:
+    elif counted >= FEW_ROWS and distinct < FEW_VALUES * counted:
         texts.append(
-            f"There are only {distinct:,} different scores in {n:,} rows, so that curves are only "
-            "known at these scores."
+            f"There are only {distinct:,} different scores in {counted:,} rows, so that curves "
+            "are only known at these scores."
         )
     if not certain.all() and certain.mean() >= 0.01:
         rounded = ", perhaps by rounding to 32 bits" if distinct > MOST_STATED else ""

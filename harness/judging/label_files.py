@@ -48,7 +48,9 @@ def judge_label_file(
         known = [names] if isinstance(names, str) else matching_names(arrays, LABEL_NAMES)
         found = find(as_text(known[0]), list(arrays)) if known else None
         y = np.asarray(arrays[found]) if found is not None else np.zeros(0)
-        if y.ndim != 2 or y.shape[1] < 2 or bool((y.sum(axis=1) == 1).all()):
+        if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf":
+            return None  # `from_file` reads the labels, or says why it cannot
+        if bool((y.sum(axis=1) == 1).all()):
             return None
         labels = [str(j) for j in range(y.shape[1])]
     if other := [name for name in reader if name not in READER]:

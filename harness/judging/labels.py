@@ -21,7 +21,7 @@ from harness.common.writing import write_text
 from harness.errors import BadInputError
 from harness.judging.findings import ClassFinding, Where
 from harness.judging.gaps import holm, measure_gap, worst_first
-from harness.judging.where import DRAWN_CLASSES, class_finding, score_panel
+from harness.judging.where import DRAWN_CLASSES, FEWEST_IN_REGION, class_finding, score_panel
 from harness.judging.words import in_words
 from harness.math.arrays import refuse_masked, to_array
 from harness.math.class_names import as_text
@@ -179,14 +179,17 @@ def judge_labels(
     order = worst_first([finding.stands_out for finding in findings], p_values, errors)
     labels = tuple(findings[j] for j in order)
     columns = {names[j]: (p[:, j], y[:, j]) for j in range(k)}
-    return LabelsJudgement(name, len(p), level, labels, _sentence(labels, level), columns)
+    sentence = _sentence(labels, level, len(p))
+    return LabelsJudgement(name, len(p), level, labels, sentence, columns)
 
 
-def _sentence(labels: Sequence[ClassFinding], level: float) -> str:
+def _sentence(labels: Sequence[ClassFinding], level: float, n: int) -> str:
     off = sum(label.stands_out for label in labels)
     at = f"at the {format_percent(level)} level, corrected for {len(labels)} labels"
     if not off:
-        return f"No label stands out {at}. Small errors could have been missed."
+        size = "small" if n > FEWEST_IN_REGION else "even large"
+        rows = format_count(n, "row")
+        return f"No label stands out {at}. With {rows}, {size} errors could have been missed."
     verb = "is" if off == 1 else "are"
     return f"{off} of {len(labels)} labels {verb} not calibrated {at}. {labels[0].sentence}"
 

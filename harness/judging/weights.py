@@ -43,20 +43,25 @@ def repeated(data: Judged, seed: int = 0) -> Judged:
     else:
         whole = np.round(weights).astype(np.int64) if (weights < 2**53).all() else np.zeros(n, int)
         divisor = max(int(np.gcd.reduce(whole)), 1)
-        if (whole == weights).all() and whole.sum() / divisor <= MOST_COPIES * n:
+        if (whole == weights).all() and weights.sum() / divisor <= MOST_COPIES * n:
             counts = whole // divisor
         else:
             mean = float(np.clip(COPIES / n, 2, MOST_COPIES))
             u = np.random.default_rng([seed, n]).random(n)
             share = weights / weights.max()
             counts = np.floor(mean * (share / share.mean()) + u).astype(np.int64)
-    if (counts > 0).sum() < 2 < n:
+    rows = np.repeat(np.arange(n), counts)
+    groups = None if data.row_groups is None else data.row_groups[rows]
+    if groups is not None and len(np.unique(groups)) < 2:
+        raise BadInputError(
+            "all rows that the weights let count are in the same group of rows; intervals need at "
+            "least two such groups."
+        )
+    if (counts > 0).sum() < 2 <= len(kept):
         raise BadInputError(
             "the weights let a single row count, because the others are too small beside it; check "
             "the weights."
         )
-    rows = np.repeat(np.arange(n), counts)
-    groups = None if data.row_groups is None else data.row_groups[rows]
     are_different = bool(counts.max() > 1)
     are_copies = groups is None and are_different
     groups = rows if are_copies else groups
@@ -76,9 +81,9 @@ def describe(weights: np.ndarray, name: str) -> str:
     """Return a phrase on the weights and on how much they tell.
 
     >>> describe(np.array([1.0, 3.0, 0.0]), "column w")
-    'weights from column w: 2 rows above 0 tell as much as 1.6 of equal weight'
+    'weights from column w: 2 rows above 0, worth 1.6 of equal weight'
     """
     share = weights / weights.max()  # a square may not overflow
     effective = share.sum() ** 2 / (share**2).sum()
     rows = format_count(int((weights > 0.0).sum()), "row")
-    return f"weights from {name}: {rows} above 0 tell as much as {effective:.3g} of equal weight"
+    return f"weights from {name}: {rows} above 0, worth {effective:.3g} of equal weight"

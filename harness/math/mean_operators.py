@@ -7,6 +7,7 @@ this module take Gram matrices, so that predictions and outcomes can be anything
 
 from __future__ import annotations
 
+import numbers
 from typing import TypeAlias
 
 import numpy as np
@@ -108,8 +109,8 @@ def regression_ckce(
     Raises
     ------
     BadInputError
-        If the arrays are not finite and of one shape (n,), sd is negative, or width or rate is not
-        positive.
+        If the arrays are not finite and of one shape (n,), sd is negative, or width, rate or
+        ridge is not positive and finite.
 
     Notes
     -----
@@ -135,8 +136,10 @@ def regression_ckce(
         )
     if not (np.isfinite([m, s, outcomes]).all() and (s >= 0.0).all()):
         raise BadInputError("mean, sd and y must be finite numbers, and sd must not be negative.")
-    if not (width > 0.0 and rate > 0.0):
-        raise BadInputError(f"width is {width!r} and rate is {rate!r}; both must be positive.")
+    given = {"width": width, "rate": rate, **({} if ridge is None else {"ridge": ridge})}
+    for name, value in given.items():
+        if not (isinstance(value, numbers.Real) and 0.0 < value < np.inf):
+            raise BadInputError(f"{name} is {value!r}; a positive finite number is needed.")
     zero = np.zeros_like(s)
     embeddings = embedding_products(m, s, m, s, width)
     mixed = embedding_products(outcomes, zero, m, s, width)

@@ -110,3 +110,10 @@ def test_a_wrapper_that_would_lose_the_groups_is_refused():
     p, y = np.array([0.3, 0.7]), np.array([0, 1])
     with pytest.raises(BadInputError, match="RowBootstrap"):
         apply(wrapper, p, y, "binary", np.random.default_rng(0), problem)
+
+
+def test_a_missing_group_is_refused():
+    p, y = np.array([0.3, 0.4]), np.array([1, 0])
+    for groups in (["a", None], [1.0, np.nan]):
+        with pytest.raises(BadInputError, match="missing values"):
+            GroupedCKCE()(p, y, groups=groups)

@@ -105,6 +105,18 @@ def test_few_events_of_unequal_weight_are_rarely_rejected():
     assert 1.0 - rejected / 100 >= least_share(0.95, 100)
 
 
+def test_few_events_and_very_unequal_weights_are_rarely_rejected():
+    """Their weighted residuals are so skewed that flipped signs alone reject 18 of 100."""
+    n, spread, rejected = 1000, 2.0, 0
+    for seed in range(100):
+        rng = np.random.default_rng([seed, n])
+        p = rng.beta(1.0, 12.0, n)
+        y, weight = (rng.random(n) < p).astype(int), np.exp(spread * rng.standard_normal(n))
+        answer = harness.judge(p, y, sample_weight=weight, questions=["calibrated"])
+        rejected += bool(answer.calibrated.rejected)
+    assert 1.0 - rejected / 100 >= least_share(0.95, 100)
+
+
 def test_an_error_of_the_heavy_rows_alone_is_found():
     found = 0
     for seed in range(20):
@@ -182,6 +194,50 @@ def test_a_single_row_that_counts_is_refused():
     p, y = np.tile([0.0, 1.0, 0.5, 0.2], 30), np.tile([0, 1, 1, 0], 30)
     with pytest.raises(BadInputError, match="let a single row count"):
         harness.judge(p, y, sample_weight=np.geomspace(1e-300, 1e300, 120))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_one_heavy_row_of_a_few_is_refused(n):
+    p, y, weight = [0.3, 0.6, 0.2][:n], [1, 0, 1][:n], [1.0, 1e-300, 1e-300][:n]
+    with pytest.raises(BadInputError, match="let a single row count"):
+        harness.judge(p, y, sample_weight=weight)
+
+
+def test_a_single_row_with_a_weight_is_judged_as_one_row():
+    answer = harness.judge([0.3, 0.6, 0.2], [1, 0, 1], sample_weight=[1.0, 0.0, 0.0])
+    assert answer.data.n == answer.data.given == 1 and "1 row" in repr(answer)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_single_group_that_counts_is_refused(noise):
+    p, y, _ = unequal(200, np.random.default_rng(0))
+    half = np.repeat([0, 1], 100)
+    weight = np.where(half == 0, 1.0 + noise * np.arange(200), 0.0)
+    with pytest.raises(BadInputError, match="same group of rows"):
+        harness.judge(p, y, sample_weight=weight, group_rows=half)
+
+
+def test_the_sum_of_huge_whole_weights_does_not_overflow():
+    """Their sum, 1.35e19, is above the largest 64-bit integer."""
+    p, y, _ = unequal(2000, np.random.default_rng(0))
+    weight = np.floor(np.random.default_rng(1).uniform(0.6, 0.9, 2000) * 9e15)
+    assert repeated(from_arrays(p, y, sample_weight=weight)).n < 20_000
+
+
+def test_rows_without_a_copy_are_not_counted_as_different_scores():
+    p, y, _ = unequal(200, np.random.default_rng(0))
+    answer = harness.judge(p, y, sample_weight=np.r_[np.full(3, 1e5), np.ones(197)])
+    texts = [answer.how_far.sentence, *answer.how_far.cautions]
+    assert not any("different scores" in text for text in texts)
+    assert any("weights let fewer than 20 rows count" in text for text in texts)
+
+
+def test_the_note_names_the_units_whose_signs_are_flipped():
+    p, y, weight = unequal(120, np.random.default_rng(0))
+    options = {"sample_weight": weight, "questions": ["calibrated"]}
+    (alone,) = harness.judge(p, y, **options).calibrated.tests
+    (grouped,) = harness.judge(p, y, group_rows=np.arange(120) // 2, **options).calibrated.tests
+    assert "residuals of rows" in alone.note and "residuals of whole groups" in grouped.note
 
 
 def test_scores_of_0_and_1_and_few_rows_of_unequal_weight_are_judged():

@@ -63,6 +63,20 @@ def test_one_label_per_row_is_left_to_judge(tmp_path):
     assert judge_label_file(path, {}, 0.95) is None
 
 
+def test_a_matrix_of_names_gets_a_sentence(tmp_path, capsys):
+    path = tmp_path / "names.npz"
+    np.savez(path, p=np.full((2, 2), 0.5), y=np.array([["a", "b"], ["c", "d"]]))
+    assert main(["judge", str(path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_one_row_is_too_few_to_find_even_large_errors(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("p_a,p_b,y_a,y_b\n0.2,0.4,0,1\n")
+    ours = judge_label_file(path, {"labels": ["y_a", "y_b"]}, 0.95)
+    assert "With 1 row, even large errors could have been missed." in ours.sentence
+
+
 def test_the_command_writes_numbers_and_page(table, tmp_path, capsys):
     page, values = tmp_path / "page.html", tmp_path / "values.json"
     words = ["judge", str(table), LABELS, "--html", str(page), "--json", str(values)]

@@ -122,3 +122,11 @@ def test_the_unit_of_the_outcome_and_the_order_of_rows_do_not_matter():
 def test_wrong_inputs_are_refused(arguments, name):
     with pytest.raises(BadInputError, match=name):
         regression_ckce(*arguments)
+
+
+@pytest.mark.parametrize(
+    "options", [{"width": np.inf}, {"rate": np.inf}, {"ridge": 0.0}, {"ridge": "cross_validation"}]
+)
+def test_regression_refuses_parameters_that_are_not_positive_numbers(options):
+    with pytest.raises(BadInputError, match=f"{next(iter(options))} is"):
+        regression_ckce([0.0, 0.0], [0.0, 0.0], [0.0, 1.0], **options)
