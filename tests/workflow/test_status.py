@@ -83,11 +83,19 @@ def test_a_run_in_another_process_is_watched(out):
     """Ctrl-C ends the look with a sentence. The run goes on."""
     environment = {**os.environ, "CALHARNESS_OUT": str(out)}
     start(out)
-    command = [sys.executable, "-m", "harness", "status", "--watch"]
+    code = (
+        "import signal, sys; from harness.commands.app import main; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "  # jobs in the background
+        "sys.exit(main(['status', '--watch']))"  # ignore it
+    )
+    command = [sys.executable, "-c", code]
     with subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True) as process:
         while "to do" not in process.stdout.readline():
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        text, errors = process.communicate(timeout=60)
+        try:
+            text, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 0 and not errors
     assert text.endswith("the runs go on\n")
