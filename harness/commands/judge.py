@@ -133,6 +133,13 @@ def command(
 
     limits = [thresholds.parse(text) for text in fail_above or []]
     options = {"page": html, "JSON": json, "summary": markdown, "map": save_calibrator}
+    for name, path in (
+        ("html", html),
+        ("markdown", markdown),
+        ("save-calibrator", save_calibrator),
+    ):
+        if path == STDOUT:
+            raise BadInputError(f"--{name} is {STDOUT!r}; give the name of a file.")
     paths = {kind: path for kind, path in options.items() if path not in (None, STDOUT)}
     # An absent file is refused before any is read.
     outputs.check(paths, [str(data_files.find(path)) for path in files])

@@ -354,3 +354,11 @@ def test_all_columns_that_are_not_used_are_named(cli, cases):
     options = ["--group", "y_pred", "--group=sample_weight", "--group-rows", "id"]
     code, output, err = cli("judge", str(cases / "weights.csv"), *options)
     assert code == 0 and "not used" not in output, err
+
+
+@pytest.mark.parametrize("option", ["--html", "--markdown", "--save-calibrator"])
+def test_only_json_is_written_to_standard_output(cli, preds, calls, option):
+    code, _, err = cli("judge", preds, option, "-")
+    assert (
+        code == 2 and f"{option} is '-'; give the name of a file." in err and "level" not in calls
+    )
