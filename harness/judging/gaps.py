@@ -87,7 +87,8 @@ def measure_gap(x: Array, hit: Integers, level: float) -> Gap:
     by n.
 
     With V = sum x (1 - x) there are 1.3 V^(1/3) bins, at least 2 and at most 30. For V < 8 there
-    is one bin, and the L1 interval is Clopper and Pearson's for the frequency. For V < 25 the
+    is one bin, and the L1 interval is Clopper and Pearson's for the frequency, to which the rate of
+    outcomes of probability 0 is added. For V < 25 the
     interval of the gap is that of `rare_gap`.
 
     Coverage of the L1 interval at level 0.95, measured with 200 samples of five binary problems of
@@ -136,6 +137,37 @@ def _equal_variance_bins(x: Array) -> tuple[Integers, int]:
     return index, int(index.max()) + 1
 
 
+def _error_of_one_bin(x: Array, hit: Integers, level: float) -> Interval:
+    """Return the L1 error of scores with few expected events, from Clopper and Pearson's limits.
+
+    It is the distance of the mean score from the frequency. Outcomes that had probability 0 are
+    errors that cancel no others: their rate is added to the error of the other rows, and then each
+    part has half of the error probability.
+    """
+    n, wrong = len(x), count_impossible(x, hit)
+    certain = (x == 0.0) | (x == 1.0)
+    if wrong and not certain.all():
+        each = 0.5 + level / 2.0
+        parts = [_error_of_one_bin(x[rows], hit[rows], each) for rows in (certain, ~certain)]
+        shares = certain.mean(), 1.0 - certain.mean()
+        value, low, high = (
+            sum(float(share * (end or 0.0)) for share, end in zip(shares, ends))
+            for ends in zip(*((part.value, part.low, part.high) for part in parts))
+        )
+        return Interval(value, low, min(high, 1.0), level)
+    if wrong:
+        return Interval(wrong / n, *clopper_pearson(wrong, n, level), level)
+    total = float((hit - x).sum())
+    spread = float(((hit - x) ** 2).sum()) - total**2 / n
+    variance = max(float((x * (1.0 - x)).sum()), spread * n / max(n - 1, 1))
+    low, high = clopper_pearson(int(hit.sum()), n, level)
+    mean = float(x.mean())
+    distances = abs(mean - low), abs(mean - high)
+    nearest = 0.0 if low <= mean <= high else min(distances)
+    value = math.sqrt(max(total**2 - variance, 0.0)) / n
+    return Interval(float(np.clip(value, nearest, max(distances))), nearest, max(distances), level)
+
+
 def _intervals(
     x: Array, hit: Integers, index: Integers, count: int, level: float
 ) -> tuple[Interval, Interval, float]:
@@ -156,12 +188,7 @@ def _intervals(
     if min(null.sum(), spread.sum()) < SMALLEST_VARIANCE:
         gap, gap_p_value = rare_gap(x, hit, level), _p_value_of_rare_gap(x, hit)
         if count == 1:
-            low, high = clopper_pearson(int(hit.sum()), n, level)
-            mean = float(x.mean())
-            distances = abs(mean - low), abs(mean - high)
-            nearest = 0.0 if low <= mean <= high else min(distances)
-            value = float(np.clip(value / n, nearest, max(distances)))
-            return gap, Interval(value, nearest, max(distances), level), gap_p_value
+            return gap, _error_of_one_bin(x, hit, level), gap_p_value
     else:
         mean_gap = -total / n + 0.0  # not -0
         gap = Interval(mean_gap, mean_gap - z * total_sd / n, mean_gap + z * total_sd / n, level)

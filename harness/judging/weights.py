@@ -17,14 +17,16 @@ from harness.judging.judged import Judged
 
 COPIES = 10_000  # number of copies that few rows get; many rows get two each on average
 MOST_COPIES = 20  # largest mean number of copies of a row
+MOST_ROWS = 200_000  # number of copies beyond which a row gets two on average
 
 
 def repeated(data: Judged, seed: int = 0) -> Judged:
     """Return `data` with every row repeated in proportion to its weight, or as it is.
 
-    Whole numbers w with a mean of at most 20 after division by their greatest common divisor are
-    the numbers of copies. Else row i has floor(c w_i / mean w + u_i) copies, with u_i uniform on
-    (0, 1) and c = 10,000 / n between 2 and 20: c w_i / mean w on average. Rows without a copy are
+    Whole numbers w, divided by their greatest common divisor, are the numbers of copies if their
+    mean is at most 20 (for more than 10,000 rows 200,000 / n, but at least 2). Else row i has
+    floor(c w_i / mean w + u_i) copies, with u_i uniform on (0, 1) and c = 10,000 / n between 2 and
+    20: c w_i / mean w on average. Rows without a copy are
     left out. The copies of a row are a group, unless the rows come in groups already.
 
     Examples
@@ -43,7 +45,8 @@ def repeated(data: Judged, seed: int = 0) -> Judged:
     else:
         whole = np.round(weights).astype(np.int64) if (weights < 2**53).all() else np.zeros(n, int)
         divisor = max(int(np.gcd.reduce(whole)), 1)
-        if (whole == weights).all() and weights.sum() / divisor <= MOST_COPIES * n:
+        most = np.clip(MOST_ROWS / n, 2, MOST_COPIES)
+        if (whole == weights).all() and weights.sum() / divisor <= most * n:
             counts = whole // divisor
         else:
             mean = float(np.clip(COPIES / n, 2, MOST_COPIES))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from monte_carlo import covers
 
 import harness
 from harness.judging.data import from_arrays, from_file
@@ -9,6 +10,7 @@ from harness.judging.gaps import LEAST, count_p_value, folded_quantile, holm, me
 from harness.judging.groups import judge_groups, split
 from harness.judging.judge import judge_data
 from harness.judging.where import thin, where
+from harness.math.rates import clopper_pearson
 from harness.math.reliability import corp
 
 
@@ -60,6 +62,34 @@ def test_a_class_with_an_event_of_probability_0_stands_out():
     y = np.r_[0, np.repeat([1, 2], [39, 60])]
     worst = where(from_arrays(p, y), 0.95).classes[0]
     assert worst.name == "0" and worst.stands_out and worst.adjusted == 0.0
+
+
+def test_errors_of_scores_of_0_and_1_do_not_cancel():
+    """One of four rows is wrong at 0 and one at 1: the mean gap is 0, the L1 error 1/2."""
+    x, hit = np.array([0.0, 0.0, 1.0, 1.0]), np.array([0, 1, 1, 0])
+    error = measure_gap(x, hit, 0.95).error
+    assert error.value == 0.5 and error.low == pytest.approx(0.0676, abs=1e-4)  # 2 of 4
+    assert error.high == pytest.approx(0.9324, abs=1e-4)
+
+
+def test_outcomes_of_probability_0_add_to_the_error_of_other_rows():
+    x, hit = np.repeat([0.0, 0.3], 10), np.tile([1, 0, 0, 0, 0, 0, 0, 0, 0, 0], 2)
+    error = measure_gap(x, hit, 0.95).error
+    rest = measure_gap(x[10:], hit[10:], 0.975).error
+    low, high = clopper_pearson(1, 10, 0.975)
+    assert error.value == pytest.approx(0.5 * (0.1 + rest.value))
+    assert (error.low, error.high) == pytest.approx((0.5 * low, 0.5 * (high + rest.high)))
+
+
+def test_intervals_of_scores_of_0_and_1_cover():
+    inside = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(2, size=60)
+        x = np.where(rng.random(60) < 0.1, 1 - truth, truth).astype(float)
+        error = measure_gap(x, truth, 0.95).error
+        inside.append(error.low <= 0.1 <= error.high)
+    assert covers(inside, 0.95)
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,8 @@ def read_labels(title: str, values: NDArray[Any], path: object) -> Labels:
     if values.ndim != 1:
         raise BadInputError(
             f"{path}: {title} has shape {values.shape}; one label per row is needed. Replace "
-            "one-hot rows by their argmax(axis=1), and judge rows with several labels in Python: "
-            "harness.judge(p, y)."
+            "one-hot rows by their argmax(axis=1); rows with several labels are judged by "
+            "harness.judge(p, y), or by calharness judge from a single file."
         )
     if values.dtype.kind not in "fiubUO":
         raise BadInputError(
