@@ -75,6 +75,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         # SIGTERM from a job scheduler counts as an interruption: finished cells are recorded.
         stops.received.clear()
+        sys.unraisablehook = stops.show_ignored
         signal.signal(signal.SIGTERM, stops.handle)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             # After a KeyboardInterrupt in `exec`, Python would end by SIGINT, not by our status.

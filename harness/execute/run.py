@@ -164,6 +164,8 @@ def _compute(work: Pending, out: Path, run_id: str, quiet: bool) -> None:
                     failed += answer.work.failed
                     pace.add((cell.kind for cell in chunk), answer.work, time.monotonic())
                     progress.add(len(chunk), failed)
+                    if stops.received:  # in a destructor, a signal raises nothing
+                        raise stops.interruption(None)
                     if done % LOOK_AFTER == 0:
                         compaction.keep_few(out)
     except CellFailedError:

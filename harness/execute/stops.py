@@ -1,13 +1,15 @@
 """Interruptions of a run by SIGINT (Ctrl-C) and SIGTERM (schedulers): handlers and errors.
 
 Faults that need this: a run is interrupted while Python imports a module or builds a class, or
-while it starts the processes of a cluster. An estimator raises KeyboardInterrupt itself.
+while it starts the processes of a cluster, or in a destructor, where Python ignores errors. An
+estimator raises KeyboardInterrupt itself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -50,6 +52,15 @@ def interruption(error: BaseException | None) -> BaseException:
     if isinstance(error, (KeyboardInterrupt, RunInterruptedError)):
         return error
     return TerminatedError() if received[-1] == signal.SIGTERM else StoppedError()
+
+
+def show_ignored(error: sys.UnraisableHookArgs) -> None:
+    """Print an error that Python ignores, as in a destructor, unless it is an interruption.
+
+    A run looks at `received` after every answer, so such an interruption is not lost.
+    """
+    if not isinstance(error.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(error)
 
 
 @contextlib.contextmanager

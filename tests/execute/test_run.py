@@ -546,6 +546,26 @@ def test_an_interruption_that_an_estimator_turns_into_another_error_stops_the_ru
     assert set(reader.load_records(out)["status"]) <= {"interrupted", "skipped"}
 
 
+def test_an_interruption_in_a_destructor_stops_the_run(out, monkeypatch, capsys):
+    """Python ignores what a destructor raises, and prints a traceback of it."""
+
+    class Ends:
+        def __del__(self):
+            stops.handle(signal.SIGTERM, None)
+
+    def signalled(estimator, *given, **named):
+        Ends()
+        return apply(estimator, *given, **named)
+
+    apply = chunk.apply
+    monkeypatch.setattr(sys, "unraisablehook", stops.show_ignored)
+    monkeypatch.setattr(chunk, "apply", signalled)
+    with pytest.raises(stops.RunInterruptedError) as stop:
+        Experiment.of([*SMALL, "engine=serial", "jobs=1"]).compute(quiet=True)
+    assert stop.value.terminated and "ok" in set(reader.load_records(out)["status"])
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_an_interruption_that_python_turns_into_another_error_stops_the_run(out, monkeypatch):
     def interrupted(*given):
         with contextlib.suppress(KeyboardInterrupt):
