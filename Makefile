@@ -3,10 +3,10 @@
 # make recompute   the same from nothing, many hours; after an interruption the same command goes on
 # make site        all results and the documentation as pages: results/site/index.html
 # make docs        the documentation alone: results/site/docs/index.html
-# make test        environment, tests without slow ones (two or three minutes on two quiet cores)
+# make test        environment, tests without slow ones (six minutes on two quiet cores)
 # make lint        ruff, its formatter, mypy, codespell, and the English of pages and docstrings
 # make golden      golden numbers with other numpy kernels
-# make slow        slow tests, some twenty minutes; tutorials and how-to pages run as printed
+# make slow        slow tests, some 24 minutes; tutorials and how-to pages run as printed
 # make foundation  optional foundation models and their tests
 # make peers       other libraries' estimators and their tests
 # make engines     Dask, Ray, submitit and an S3 server, and the tests of a run on each of them
