@@ -167,8 +167,8 @@ def _describe_slope(slope: Interval) -> str:
 def _describe_left_out(count: int, wrong: int, data: Judged) -> str:
     """Return a sentence on the rows that have no part in the slope, and the wrong ones of them."""
     have = "has a probability" if count == 1 else "have probabilities"
-    told = f"{wrong:,} of them {'was' if wrong == 1 else 'were'} wrong"
+    of_these = f"{wrong:,} of them {'was' if wrong == 1 else 'were'} wrong"
     if data.weighted_rows is not None:
-        told = f"{'some' if wrong else 'none'} of them were wrong"
+        of_these = f"{'some' if wrong else 'none'} of them were wrong"
     rows = capitalise(data.count_rows(count))
-    return f"{rows} {have} of exactly 0 or 1 and no part in the slope; {told}."
+    return f"{rows} {have} of exactly 0 or 1 and no part in the slope; {of_these}."

@@ -46,8 +46,8 @@ def judge_label_file(
         y = np.column_stack([_column(arrays, name, path) for name in labels])
     else:
         known = [names] if isinstance(names, str) else matching_names(arrays, LABEL_NAMES)
-        found = find(as_text(known[0]), list(arrays)) if known else None
-        y = np.asarray(arrays[found]) if found is not None else np.zeros(0)
+        name = find(as_text(known[0]), list(arrays)) if known else None
+        y = np.zeros(0) if name is None else np.asarray(arrays[name])
         if y.ndim != 2 or y.shape[1] < 2 or y.dtype.kind not in "biuf":
             return None  # `from_file` reads the labels, or says why it cannot
         if bool((y.sum(axis=1) == 1).all()):
@@ -81,10 +81,10 @@ def _probabilities(
 
 
 def _column(arrays: dict[str, NDArray[Any]], name: str, path: str | Path) -> NDArray[Any]:
-    found = find(as_text(name), list(arrays))
-    if found is None:
+    column = find(as_text(name), list(arrays))
+    if column is None:
         raise BadInputError(
             f"{path} has no column {name!r}{guess(name, list(arrays))}; name the columns by "
             "labels=[NAME,...] and probabilities=[NAME,...]."
         )
-    return np.asarray(arrays[found])
+    return np.asarray(arrays[column])

@@ -223,11 +223,12 @@ def _checked(
             f"y holds {y[row, column]:g} at row {row}, column {column}; a label is 1 or 0."
         )
     p = within_unit(p.astype(np.float64))
-    is_one_hot = bool((y.sum(axis=1) == 1).all())
+    is_one_hot = bool((y.sum(axis=1) <= 1).all())
     if is_one_hot and bool((np.abs(p.sum(axis=1) - 1.0) <= TOLERANCE).all()):
+        without = format_count(int((y.sum(axis=1) == 0).sum()), "row")
         raise BadInputError(
-            "y holds one label per row, and the rows of p sum to 1: these are classes of which one "
-            "is true; pass y.argmax(axis=1)."
+            "y holds at most one label per row, and the rows of p sum to 1: these are classes of "
+            f"which one is true; pass y.argmax(axis=1), without the rows of no label ({without})."
         )
     if classes is not None:
         names = [as_text(label) for label in classes]

@@ -26,8 +26,13 @@ def repeated(data: Judged, seed: int = 0) -> Judged:
     Whole numbers w, divided by their greatest common divisor, are the numbers of copies if their
     mean is at most 20 (for more than 10,000 rows 200,000 / n, but at least 2). Else row i has
     floor(c w_i / mean w + u_i) copies, with u_i uniform on (0, 1) and c = 10,000 / n between 2 and
-    20: c w_i / mean w on average. Rows without a copy are
-    left out. The copies of a row are a group, unless the rows come in groups already.
+    20: c w_i / mean w on average. Rows without a copy are left out. The copies of a row are a
+    group, unless the rows come in groups already.
+
+    Raises
+    ------
+    BadInputError
+        If a single row, or the rows of a single group, have all copies.
 
     Examples
     --------
@@ -81,7 +86,7 @@ def repeated(data: Judged, seed: int = 0) -> Judged:
 
 
 def describe(weights: np.ndarray, name: str) -> str:
-    """Return a phrase on the weights and on how much they tell.
+    """Return a phrase on the weights, with the number of rows of equal weight that they are worth.
 
     >>> describe(np.array([1.0, 3.0, 0.0]), "column w")
     'weights from column w: 2 rows above 0, worth 1.6 of equal weight'

@@ -82,6 +82,7 @@ SEVERAL = np.array([[1, 1], [0, 1]])
         (P, SEVERAL * 2, {}, "y holds 2 at row 0, column 0"),
         (P + 1.0, SEVERAL, {}, "p holds"),
         ([[0.5, 0.5], [0.2, 0.8]], np.eye(2), {}, "pass y.argmax"),
+        ([[0.5, 0.5], [0.2, 0.8]], [[0, 1], [0, 0]], {}, r"of no label \(1 row\)"),
         (P, SEVERAL, {"classes": ["a"]}, "classes has 1 names"),
         (P, SEVERAL, {"group_rows": [1, 2]}, "judged without group_rows"),
     ],
