@@ -3,7 +3,7 @@
     python benchmarks/peers.py                   writes benchmarks/peers.csv and peers.json
     python benchmarks/peers.py --only binned     prints cases with this prefix, writes nothing
 
-A run takes about three CPU minutes. The other libraries are those of the extra `peers`, called as
+A run takes some CPU minutes. The other libraries are those of the extra `peers`, called as
 `peer_*` estimators (harness.estimators.peers). Libraries that are not installed are left out. If no
 library has a quantity, "formula" is its textbook form in numpy: an n x n kernel matrix, a
 decomposition per fold, or a linear system per ridge. CKCE is compared with our exact form by
@@ -11,9 +11,9 @@ Cholesky, which "ours" also uses where it is cheaper.
 
 Every call runs in its own process, after a small call of the same kind. The process is forked from
 a process that has imported all libraries and computed nothing. Calls of ours and of other libraries
-alternate. CPU seconds include child processes and use one thread. They are the smallest of three
-calls, or those of a single call that takes more than a second. Memory is the peak above the
-resident memory before the call.
+alternate in five rounds. CPU seconds include child processes and use one thread. They are the
+median of the rounds, and in a round the smallest of three calls. A call that takes more than a
+second is made once. Memory is the peak above the resident memory before the call.
 """
 
 import argparse
@@ -56,6 +56,8 @@ COLUMNS = (
     "what", "notion", "who", "n", "k", "cpu_seconds", "peak_mb", "value", "difference",
     "exponent_n", "exponent_k", "reason",
 )  # fmt: skip
+ROUNDS = 5
+LONG = 1.0  # CPU seconds; a longer call is made once
 LIMIT = 20.0  # CPU seconds; a call that is expected to take longer is not started
 BANDWIDTH = 0.02
 MODULES = (
@@ -367,7 +369,7 @@ def measure(call: Call, n: int, k: int, notion: str) -> dict[str, Any]:
                 start = cpu_seconds()
                 value = call(p, y, notion)
                 least = min(least, cpu_seconds() - start)
-                if least > 1.0:
+                if least > LONG:
                     break
             answer.write_text(json.dumps({"cpu_seconds": least, "value": float(value)}))
 
@@ -375,6 +377,28 @@ def measure(call: Call, n: int, k: int, notion: str) -> dict[str, Any]:
         if not answer.is_file():
             return {"reason": peak.reason or "it returned nothing"}
         return {**json.loads(answer.read_text()), "peak_mb": peak.mb}
+
+
+def rounds(calls: dict[str, Call], n: int, k: int, notion: str) -> dict[str, dict[str, Any]]:
+    """Measure calls in turn, and return the median of the rounds for each; long calls run once."""
+    measured: dict[str, list[dict[str, Any]]] = {who: [] for who in calls}
+    for _ in range(ROUNDS):
+        for who, call in calls.items():
+            if all(answer.get("cpu_seconds", np.inf) <= LONG for answer in measured[who]):
+                measured[who].append(measure(call, n, k, notion))
+    return {who: median_of(answers) for who, answers in measured.items()}
+
+
+def median_of(answers: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the first answer with the medians of CPU seconds and memory, or the failed answer."""
+    failed = [answer for answer in answers if "cpu_seconds" not in answer]
+    if failed:
+        return failed[0]
+    medians = {
+        name: float(np.median([answer[name] or 0.0 for answer in answers]))
+        for name in ("cpu_seconds", "peak_mb")
+    }
+    return answers[0] | medians
 
 
 def exponent(rows: list[dict[str, Any]], name: str) -> float | None:
@@ -402,17 +426,18 @@ def case_rows(
     rows, last = [], {}
     for notion, n, k, along in places:
         value = None
-        for who, call in calls.items():
-            if getattr(call, "unavailable", None):
-                continue
+        able = [who for who, call in calls.items() if not getattr(call, "unavailable", None)]
+        expected = {
+            who: last[who, along][1] * n * k / last[who, along][0]
+            for who in able
+            if (who, along) in last
+        }
+        answers = rounds(
+            {who: calls[who] for who in able if expected.get(who, 0.0) <= LIMIT}, n, k, notion
+        )
+        for who in able:
             row = {"what": what, "notion": notion, "who": who, "n": n, "k": k, "along": along}
-            before = last.get((who, along))
-            expected = before[1] * (n * k / before[0]) if before else 0.0
-            answer = (
-                {"reason": f"above {LIMIT:g} CPU seconds"}
-                if expected > LIMIT
-                else measure(call, n, k, notion)
-            )
+            answer = answers.get(who, {"reason": f"above {LIMIT:g} CPU seconds"})
             row |= answer
             if "cpu_seconds" in answer:
                 last[who, along] = (n * k, answer["cpu_seconds"])
