@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from harness.errors import BadInputError
 from harness.evaluation import reproduction
@@ -210,10 +210,10 @@ def attach_interval(
     Statistic(value=6.0, low=2.830..., high=9.169..., where='ours', keys=(), why=None, cells=11)
     """
     cells = None
-    half = norm.ppf((1 + level) / 2) * error
+    half = ndtri((1 + level) / 2) * error
     if reps is not None and not math.isnan(reps):
         cells = int(reps)
-        half = t.ppf((1 + level) / 2, reps - 1) * error if cells >= LEAST_VALUES else np.inf
+        half = stdtrit(reps - 1, (1 + level) / 2) * error if cells >= LEAST_VALUES else np.inf
         if cells < LEAST_VALUES:
             few = f"{cells} value{'s' * (cells != 1)}, too few for an interval"
             why = f"{why}; {few}" if why else few

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 from harness.configure.settings import Settings
 from harness.evaluation.summary import GROUP, KEYS, mask_pairs
@@ -141,7 +141,7 @@ def _half_width(others: Array, counts: NDArray[Any]) -> Array:
         return np.full(others.shape[1], np.nan)
     with np.errstate(invalid="ignore"):
         error = np.sqrt((1 - 1 / counts) * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
-        half: Array = stats.t.ppf(0.5 + LEVEL / 2, np.maximum(counts - 1, 1)) * error
+        half: Array = stdtrit(np.maximum(counts - 1, 1), 0.5 + LEVEL / 2) * error
     return np.where(counts > 1, half, np.nan)
 
 

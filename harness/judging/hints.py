@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import mannwhitneyu
 
 from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.judging.bins import Array
@@ -47,6 +46,8 @@ def reversed_ranking(data: Judged, level: float) -> str | None:
         events, others = data.p[hit, j], data.p[~hit, j]
         if min(len(events), len(others)) < FEWEST_EVENTS:
             continue
+        from scipy.stats import mannwhitneyu  # slow to import
+
         test = mannwhitneyu(events, others, alternative="less", method="asymptotic")
         if test.pvalue <= allowed:
             areas[data.classes[j]] = float(test.statistic) / len(events) / len(others)

@@ -27,13 +27,13 @@ def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -
     n, d = x.shape
     steps, trials = uniforms.shape
     centres = np.empty((steps + 1, d))
-    centres[0] = x[first]
+    _copy(x[first], centres[0])
     ones = np.ones(n)
     nearest = np.empty(n)
     distances, products = np.empty((trials, n)), np.empty((trials, n))
     drawn, chosen = np.empty(trials, dtype=np.int64), np.empty((trials, d))
     sums = np.empty(n)
-    chosen[:1] = x[first]
+    _copy(x[first], chosen[0])
     _products(chosen[:1], x, products[:1])
     for i in range(n):
         nearest[i] = max(-2.0 * products[0, i] + norms[first] + norms[i], 0.0)
@@ -45,7 +45,7 @@ def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -
             sums[i] = last
         for t in range(trials):
             drawn[t] = min(np.searchsorted(sums, uniforms[step, t] * total), n - 1)
-            chosen[t] = x[drawn[t]]
+            _copy(x[drawn[t]], chosen[t])
         _products(chosen, x, products)
         for t in range(trials):
             norm = norms[drawn[t]]
@@ -54,9 +54,16 @@ def spread(x: np.ndarray, norms: np.ndarray, first: int, uniforms: np.ndarray) -
         totals = np.dot(distances, ones)
         best = np.argmin(totals)
         total = totals[best]
-        nearest[:] = distances[best]
-        centres[step + 1] = chosen[best]
+        _copy(distances[best], nearest)
+        _copy(chosen[best], centres[step + 1])
     return centres
+
+
+@njit(cache=True)
+def _copy(row: np.ndarray, target: np.ndarray) -> None:
+    """Copy a row. An assignment of slices takes numba seconds to compile."""
+    for i in range(len(row)):
+        target[i] = row[i]
 
 
 @njit(cache=True)

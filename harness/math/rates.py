@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
-from scipy.special import betaincinv
+from scipy.special import betaincinv, stdtrit
 
 Z95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
 
@@ -66,7 +65,7 @@ def mean_interval(values: ArrayLike, level: float) -> tuple[float, float, float]
     x = np.asarray(values, dtype=float)
     half = np.inf
     if len(x) > 1:
-        half = stats.t.ppf((1.0 + level) / 2.0, len(x) - 1) * x.std(ddof=1) / np.sqrt(len(x))
+        half = stdtrit(len(x) - 1, (1.0 + level) / 2.0) * x.std(ddof=1) / np.sqrt(len(x))
     mean = float(x.mean())
     return mean, mean - float(half), mean + float(half)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtr
 
 from harness.errors import BadInputError
 from harness.evaluation.arena.resampling import mean_and_error, nanmean, t_interval
@@ -120,7 +120,7 @@ def p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     mean, error, freedom = mean_and_error(values)
     with np.errstate(invalid="ignore", divide="ignore"):
         t = np.where(mean == 0.0, 0.0, np.abs(mean) / error)
-        result: NDArray[np.float64] = 2.0 * stats.t.sf(t, freedom)
+        result: NDArray[np.float64] = 2.0 * stdtr(freedom, -t)
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtr
 
 from harness.evaluation.arena.better_or_worse import RATE
 from harness.evaluation.arena.rules import BOUND_KINDS, floors, is_published
@@ -73,7 +73,7 @@ def _p_values_worse(squared: Array, least: float) -> Array:
             squares = np.where(have, (without - mean[:, None]) ** 2, 0.0).sum(axis=1)
             error = np.sqrt((count - 1.0) / count * squares)
             t = np.where(log == 0.0, 0.0, log / error)
-            p_value = stats.t.sf(t, np.maximum(FREEDOM_SHARE * (count - 1.0), 1.0))
+            p_value = stdtr(np.maximum(FREEDOM_SHARE * (count - 1.0), 1.0), -t)
         known = (count >= LEAST_REPS) & (log != 0.0)
         result[i] = np.where(known, p_value, 1.0)
     return result

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -52,7 +52,7 @@ def t_interval(values: Any, level: float = 0.95) -> tuple[Floats, Floats, Floats
     values = np.asarray(values, dtype=float)
     mean, error, freedom = mean_and_error(values)
     with np.errstate(invalid="ignore"):
-        half = stats.t.ppf((1.0 + level) / 2.0, np.where(freedom > 0, freedom, np.nan)) * error
+        half = stdtrit(np.where(freedom > 0, freedom, np.nan), (1.0 + level) / 2.0) * error
     return mean, mean - half, mean + half
 
 

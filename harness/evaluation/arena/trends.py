@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy.special import stdtrit
 
 KEYS = ["notion", "estimand", "n", "calibrated", "estimator"]
 LEVEL = 0.95
@@ -42,7 +42,7 @@ def trends(settings: pd.DataFrame, development: Collection[str] = ()) -> pd.Data
     parts = [_geometric(known[is_tested]), _root_mean_square(known[is_zero])]
     table = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
     # One family has no standard error, so its interval is NaN.
-    quantile = stats.t.ppf(0.5 + LEVEL / 2.0, np.maximum(table["families"] - 1, 1))
+    quantile = stdtrit(np.maximum(table["families"] - 1, 1), 0.5 + LEVEL / 2.0)
     half = quantile * table["error"]
     ends = {"rmse": table["log"], "low": table["log"] - half, "high": table["log"] + half}
     table = table.assign(**{name: np.exp(values) for name, values in ends.items()})
