@@ -6,11 +6,11 @@ The verdicts are read from results/*/reproduction.csv and results/*/claims.csv.
 from __future__ import annotations
 
 import html
-import re
 import textwrap
 
 import pandas as pd
 from marks import DOCS, table
+from missing import overview
 
 from harness.configure.catalogue import papers
 from harness.evaluation import propositions
@@ -23,9 +23,7 @@ from harness.evaluation.outcomes import (
     read_rows,
     sentence,
 )
-from harness.evaluation.papers import read as read_paper
-from harness.evaluation.reproduction import PRINTED, STANDARD_ERROR
-from harness.evaluation.verdicts import UNJUDGED
+from harness.evaluation.reproduction import STANDARD_ERROR
 
 RESULTS = DOCS.parent / "results"
 ONE_TEST = "gruber2025_table4_halves"  # compares five numbers of the same rows
@@ -65,22 +63,8 @@ def verdicts() -> str:
 
 
 def missing() -> str:
-    """Return a table that counts the printed numbers that were not computed here, by item.
-
-    The last column names the missing data. It is taken from paper.yaml, or else from the reason of
-    the verdict.
-    """
-    lines = []
-    for paper in stored_papers():
-        items = read_paper(paper).items
-        numbers = drop_repeats(read_rows(RESULTS, paper))
-        wanted = numbers["source"].eq(PRINTED) & numbers["verdict"].eq(UNJUDGED)
-        for item, rows in numbers[wanted & numbers["ours"].isna()].groupby("item", sort=False):
-            known = items.get(item)
-            needs = known.needs if known and known.needs else rows["reason"].iloc[0]
-            first = re.split(r"[.;:] (?=[A-Za-z])", needs)[0].rstrip(".")
-            lines.append([paper, known.name if known else item, str(len(rows)), first])
-    return table(["paper", "item", "printed numbers", "what is missing"], lines)
+    """Return the table of missing files, with the printed numbers that each would bring back."""
+    return overview(stored_papers())
 
 
 def outcomes() -> str:
