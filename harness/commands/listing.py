@@ -45,7 +45,6 @@ def command(
     estimator= (experiments that use it), and paper=. An id is listed if all filters match.
     In a terminal, lines are cut to its width; --wide prints whole lines.
     """
-    from harness.evaluation import paper_list
     from harness.plan import listing
 
     if not names:
@@ -53,6 +52,8 @@ def command(
         return 0
     kind, *filters = names
     if kind == PAPERS:
+        from harness.evaluation import paper_list  # slow to import
+
         paper_list.print_papers(filters)
     elif kind in NAMES:
         listing.print_ids(NAMES[kind], filters, everything)

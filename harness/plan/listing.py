@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from harness.common.tables import line_width, text_table
 from harness.configure import catalogue
 from harness.configure.rules import as_list
 from harness.errors import BadInputError, guess
-from harness.estimators.base import EstimatorSpec
-from harness.plan.components import load
-from harness.problems.base import ProblemSpec, list_members
+
+if TYPE_CHECKING:
+    from harness.estimators.base import EstimatorSpec
 
 
 def print_counts(names: Mapping[str, str]) -> None:
@@ -103,6 +104,9 @@ def _notions_of_problem(name: str) -> tuple[str, ...]:
 
     Return () if the file of the problem is absent.
     """
+    from harness.plan.components import load
+    from harness.problems.base import ProblemSpec, list_members  # slow to import
+
     problem = load("problem", name, {})
     try:
         members = list_members(problem)
@@ -111,12 +115,19 @@ def _notions_of_problem(name: str) -> tuple[str, ...]:
         return ()
 
 
+def _spec_of_estimator(name: str) -> EstimatorSpec:
+    from harness.estimators.base import EstimatorSpec  # slow to import
+    from harness.plan.components import load
+
+    return EstimatorSpec.of(load("estimator", name, {}))
+
+
 # {group: {KEY of a filter KEY=VALUE: function from an id to its values}}
 PROPERTIES: dict[str, dict[str, Callable[[str], Collection[str]]]] = {
     "problem": {"notion": _notions_of_problem, "paper": partial(_papers, "problem")},
     "estimator": {
-        "notion": lambda name: EstimatorSpec.of(load("estimator", name, {})).notions,
-        "estimand": lambda name: EstimatorSpec.of(load("estimator", name, {})).estimands or (),
+        "notion": lambda name: _spec_of_estimator(name).notions,
+        "estimand": lambda name: _spec_of_estimator(name).estimands or (),
         "paper": partial(_papers, "estimator"),
     },
     "experiment": {
