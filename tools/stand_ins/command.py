@@ -125,6 +125,26 @@ def cifar10_networks(
     return int(networks.make(wanted, folder.expanduser(), jobs, device))
 
 
+@app.command("cifar10_lenet5", cls=Command, context_settings=SETTINGS)
+def cifar10_lenet5(
+    seeds: Annotated[str, typer.Option(help="Seeds, comma-separated.")] = "1,2,3,4,5",
+    epochs: Annotated[
+        int, typer.Option(min=1, max=300, help="Epochs after which the schedule of 300 ends.")
+    ] = 300,
+    jobs: Jobs = 1,
+    out: Out = None,
+) -> int:
+    """Train LeNet-5 on CIFAR-10. An epoch takes about 4 CPU seconds.
+
+    An interrupted job resumes after its last complete epoch. Exit status 1 if a network failed.
+    """
+    from harness.tools.stand_ins import cifar10_lenet5 as networks
+
+    wanted = [networks.Training(seed, epochs) for seed in integers("--seeds", seeds)]
+    folder = out or CACHE / networks.FOLDER
+    return int(networks.make(wanted, folder.expanduser(), jobs))
+
+
 @app.command("perturbed_networks", cls=Command, context_settings=SETTINGS)
 def perturbed_networks(
     tables: Annotated[
