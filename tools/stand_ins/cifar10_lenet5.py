@@ -4,7 +4,7 @@
 
 The networks stand in for the LeNet-5 of Kull et al. (2019), which gruber2025 and moskvichev2025
 use. Recipe and deviations are in experiments/gruber2025/NOTES.md, "LeNet-5 trained again". Training
-needs pillow and the three files of IMAGES below CALHARNESS_DATA.
+needs the three files of IMAGES below CALHARNESS_DATA.
 
 Every seed is one job. A job writes a checkpoint after every epoch, so an interrupted job resumes
 where it stopped. All random numbers of an epoch depend on the seed and the epoch alone, so an
@@ -20,7 +20,6 @@ A file lenet5_epochs<E>_seed<s>.npz is stored after the epochs of KEPT and after
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import io
 import os
 import sys
@@ -31,6 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from PIL import Image
 
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
@@ -86,8 +86,6 @@ def file_name(seed: int, epochs: int) -> str:
 
 def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
     """Train and store the networks that `out` lacks. Return 1 if a network failed, else 0."""
-    if importlib.util.find_spec("PIL") is None:
-        raise BadInputError("cifar10_lenet5 needs pillow; `pip install pillow` gets it.")
     paths = image_files()
     checksum = "".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
     todo = [network for network in wanted if lacking_epochs(network, out, checksum)]
@@ -133,8 +131,6 @@ def read_images(paths: list[Path]) -> tuple[Images, Images]:
 
 def _decoded(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Decode strips of images below each other into an array (n, 3, 32, 32)."""
-    from PIL import Image
-
     strips = [
         np.asarray(Image.open(io.BytesIO(data[start:end].tobytes())).convert("RGB"))
         for start, end in zip([0, *ends[:-1]], ends)
