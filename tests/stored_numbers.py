@@ -639,18 +639,32 @@ def worst_settings_of_best():
     return [worst[notion] for notion in ("binary", "top_label", "canonical", "classwise")]
 
 
-def early_wins():
-    """Return the lines of scalar errors in which `best` is better: those of n <= 200, and all."""
+def wins_by_n():
+    """Return in how many lines `best` is better, of how many, at n <= 200 and at n >= 1,000.
+
+    The last two numbers are those of binary and top-label errors at n >= 1,000. Class-wise errors
+    are left out.
+    """
     lines = lines_on_best(by_class=False)
-    lines = lines[lines["notion"].ne("canonical") & lines["verdict"].eq("better")]
-    return lines["n"].le(200).sum(), len(lines)
+    is_late = lines["n"].ge(1000)
+    assert lines.loc[~is_late, "n"].le(200).all()
+    parts = lines[~is_late], lines[is_late], lines[is_late & lines["notion"].ne("canonical")]
+    return [count for part in parts for count in (part["verdict"].eq("better").sum(), len(part))]
+
+
+def wins_against_chosen_on_test():
+    """Return the lines in which `best` is better than rivals of the test families, and ratios."""
+    table = pd.read_csv(RESULTS / "arena" / "index_sensitivity.csv")
+    is_rule = table["rule"].eq("rivals of the test families")
+    (row,) = table[is_rule & table["notions"].ne("classwise")].to_dict("records")
+    return row["better"], row["lines"], row["smallest"], row["largest"]
 
 
 def stops():
-    """Return the number of estimators that stop at n = 1,000, from the table in trust.md."""
+    """Return the number of estimators that stop at n = 1,000, from the text in trust.md."""
     text = " ".join((ROOT / "docs" / "explanation" / "trust.md").read_text().split())
-    knowing, number = re.search(r"estimators, (.*?) knows the truth, and (\d+) stop", text).groups()
-    assert knowing.count("`") == 2  # one estimator
+    compared, number = re.search(r"There are (\d+) estimators, of which (\d+) stop", text).groups()
+    assert int(compared) == arena_counts()[0]
     return int(number)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.common.names import NOTIONS
 from harness.configure import catalogue
 from harness.pages import index
 from harness.pages.arena import answers as arena_answers
@@ -51,10 +52,23 @@ def pages(sources: Sources) -> Files:
         description="Estimators of calibration error on problems with known truth, and the numbers "
         "of five papers compared with ours.",
         heads=arena_answers.FIRST_COLUMNS, answers=answers(sources.root), questions=questions,
+        simple=simple_rules(sources.root),
         arena=arena,
         estimators=catalogue.counts("estimator"), problems=catalogue.counts("problem"),
         **index.summary(sources.sections),
     )  # fmt: skip
+
+
+def simple_rules(root: Path) -> list[dict[str, Any]]:
+    """Return the simple rules for the L1 error that are recommended before `best`, with notions."""
+    table = arena_answers.read_simple(root / "arena" / "index_simple_rules.csv")
+    rules = (
+        (words, arena_answers.describe_simple(table, notion, "l1"))
+        for notion, words in NOTIONS.items()
+    )
+    return [
+        {"notion": words, "rule": rule} for words, rule in rules if rule and rule["recommended"]
+    ]
 
 
 def answers(root: Path) -> list[dict[str, Any]]:

@@ -4,12 +4,14 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from arena_records import SCALES, records
 from browser import chromium, sort_by
 from test_arena_page import DEVELOPMENT, FAMILIES, content_of, page_of
 
 from harness.evaluation import arena
+from harness.evaluation.arena import blocks
 from harness.pages.arena import leaderboard
 
 SECONDS = {"binned15": 1e-4, "debiased15_l1": 1e-2, "kmeans15": 2e-2, "best": 3e-2, "oracle": 1e-3}
@@ -61,8 +63,26 @@ def test_the_rows_of_the_page_are_those_of_the_leaderboards(content):
     assert section["first"] == "binary|l1|all|all|all"
     assert rows["binary|l1|all|all|all"][0][1:] == leaderboard.format_row(first.to_dict())
     marks = {name: mark for mark, name, *_ in rows["binary|l1|all|all|all"]}
-    assert marks["oracle"] == "anchor" and marks["binned15"] == "frontier"  # the cheapest
+    assert marks["oracle"] == "reference" and marks["binned15"] == "frontier"  # the cheapest
     assert [name for name, _ in section["filters"]["family"]][0] == "all"
+
+
+def test_a_leaderboard_of_one_n_names_what_was_not_run_there():
+    frame = timed(FEW)
+    left_out = frame["estimator"].eq("kmeans15") & frame["n"].eq(200)
+    left_out &= frame["notion"].eq("binary")
+    content = content_of(frame[~left_out])
+    measured = pd.DataFrame([("kmeans15", "binary", 200, 1.0, "")],
+                            columns=[*blocks.KEYS, "cpu_seconds", "reason"])  # fmt: skip
+    absent = blocks.states(content.every, measured.assign(cpu_seconds=3600.0))
+    rows = leaderboard.section(content, leaderboard.BY_N, absent)["rows"]
+    lines = {key: [row for row in part if row[0] == "absent"] for key, part in rows.items()}
+    assert {key for key, part in lines.items() if part} == {
+        "binary|l1|all|200|all", "binary|l2_squared|all|200|all"
+    }  # fmt: skip
+    ((_, name, rank, regret, *others),) = lines["binary|l1|all|200|all"]
+    assert (name, rank, set(others)) == ("kmeans15", "–", {"–"})
+    assert regret.startswith(blocks.COST) and len(others) == len(leaderboard.HEADS) - 3
 
 
 def test_the_frontier_has_what_no_ranked_estimator_beats(content):
@@ -85,7 +105,7 @@ def test_the_table_follows_the_filters(tmp_path):
     with chromium() as browser:
         with browser.opened(files[-1]) as seen:
             page = seen.page
-            assert "5 estimators, 4 of them ranked" in page.inner_text("#board-summary")
+            assert "4 estimators, 4 of them ranked" in page.inner_text("#board-summary")
             page.select_option("select[name=family]", "mixed")
             assert {row[11] for row in page.evaluate(shown)} == {"2 (100 %)"}
             assert "family=mixed" in page.url

@@ -61,13 +61,19 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "families"
         ): stored.arena_counts,
         (
-            "the RMSE of _ is {:.2f} to {:.2f} of the published one's, as a mean over n. In {} of "
-            "{} lines (notion, estimand, n) _ is established to be better, and in {} to be worse."
+            "the RMSE of _ is {:.2f} to {:.2f} of the best published one's, as a mean over n. In "
+            "{} of {} lines it is established to be better, and in {} to be worse."
         ): stored.best,
-        "and {} stop at n = 1,000": stored.stops,
-        "For binary and top-label errors, {} of these {} lines are at n ≤ 200.": stored.early_wins,
-        "it has only {} published rivals": stored.canonical_rivals,
-        "there it is better in {} of {} lines, and worse in {}.": functools.partial(
+        "{} of them stop at n = 1,000.": stored.stops,
+        (
+            "It is better in {} of {} at n ≤ 200, and in {} of {} at n ≥ 1,000 "
+            "(scalar errors: {} of {})."
+        ): stored.wins_by_n,
+        "With rivals chosen on the same families it is {} of {} ({:.2f} to {:.2f}).": (
+            stored.wins_against_chosen_on_test
+        ),
+        "have only {} published rivals at n ≥ 5,000.": stored.canonical_rivals,
+        "For class-wise errors _ is better in {} of {} lines and worse in {};": functools.partial(
             stored.verdicts_on_best, by_class=True
         ),
         (

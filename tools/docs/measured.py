@@ -12,10 +12,14 @@ import numpy as np
 import pandas as pd
 from marks import DOCS, table
 
+from harness.common.names import estimand_name
 from harness.configure.compose import compose
 from harness.evaluation import arena
+from harness.evaluation.arena import blocks
+from harness.evaluation.arena.simple_rule import TIE
 from harness.judging.measured import measurements
 from harness.pages.arena import answers as arena_answers
+from harness.pages.arena import tables
 from harness.records import baseline
 
 RESULTS = DOCS.parent / "results"
@@ -57,15 +61,18 @@ def binning() -> str:
 def extent() -> str:
     """Return how many estimators of the main estimands the arena has, and up to which n.
 
-    The table has the number of published point estimators, which are the rivals of `best`, by
-    notion and n. An estimator counts if it estimates one of the two estimands there.
+    Oracles do not count. The first table has the number of published point estimators, which are
+    the rivals of `best`, by notion and n. An estimator counts if it estimates one of the two
+    estimands there. The second table has what was not run for its cost.
     """
     records = _records()
     main = records[records["estimand"].isin(arena.MAIN)]
     largest = main.groupby("estimator", observed=True)["n"].max()
+    is_reference = np.array([arena.is_anchor(name) for name in largest.index])
+    anchors = ", ".join(f"`{name}`" for name in largest.index[is_reference])
+    largest = largest[~is_reference]
     sizes = sorted(main["n"].unique())
     short = sorted(largest[largest <= SHORT].index)
-    anchors = ", ".join(f"`{name}`" for name in largest.index if arena.is_anchor(name))
     points = main[main["kind"].eq("point") & main["value"].notna()]
     points = points.drop_duplicates(["notion", "n", "estimator"])
     points = points[points["estimator"].map(arena.is_published).astype(bool)]
@@ -76,12 +83,84 @@ def extent() -> str:
     ]
     names = ", ".join(f"`{name}`" for name in short)
     text = (
-        f"Of the {len(largest)} estimators, {anchors} knows the truth, and {len(short)} stop at "
-        f"n = {SHORT:,} ({names}). The table has the number of published estimators with which "
-        "`best` is compared."
+        f"There are {len(largest)} estimators, of which {len(short)} stop at n = {SHORT:,} "
+        f"({names}). A further one, {anchors}, knows the truth: it is a reference and does not "
+        "count. The table has the number of published estimators with which `best` is compared."
     )
     head = ["notion", *(f"n = {n:,}" for n in sizes)]
-    return f"{textwrap.fill(text, 130, break_on_hyphens=False)}\n\n{table(head, rows)}"
+    return (
+        f"{textwrap.fill(text, 130, break_on_hyphens=False)}\n\n{table(head, rows)}\n\n{absent()}"
+    )
+
+
+def absent() -> str:
+    """Return what the arena did not run: the blocks above the limit of cost, and the others."""
+    states = blocks.with_states(blocks.read(RESULTS / "arena"))
+    dear = states[states["state"].eq(blocks.COST)]
+    count = states["state"].eq(blocks.YET).sum()
+    rows = [
+        [
+            f"`{row.estimator}`",
+            NOTIONS[row.notion],
+            f"{row.n:,}",
+            blocks.format_minutes(row.minutes),
+        ]
+        for row in dear.itertuples()
+    ]
+    text = (
+        "An estimator is run at an n if all problems and replications of a notion together take "
+        f"at most {blocks.LIMIT:g} CPU minutes. These blocks cost more and are not run:"
+    )
+    rest = (
+        f"Another {count} blocks cost less and are not run yet, {blocks.count_minutes(states)} "
+        "together. `python benchmarks/arena_blocks.py` prints them."
+    )
+    head = ["not run: cost", "notion", "n", "CPU time"]
+    filled = [textwrap.fill(part, 130, break_on_hyphens=False) for part in (text, rest)]
+    return f"{filled[0]}\n\n{table(head, rows)}\n\n{filled[1]}"
+
+
+def sensitivity() -> str:
+    """Return in how many lines `best` is better or worse, by the rule that chooses its rivals."""
+    rows = tables.sensitivity_rows(pd.read_csv(RESULTS / "arena" / "index_sensitivity.csv"))
+    lines = [list(row.values()) for row in rows]
+    return table(["notions", "rule", "better", "worse", "smallest and largest ratio"], lines)
+
+
+def wins() -> str:
+    """Return in how many lines `best` is established to be better, by notion and n."""
+    lines = pd.read_csv(RESULTS / "arena" / "index_recommendations.csv")
+    sizes = sorted(lines["n"].unique())
+    rows = []
+    for notion, title in NOTIONS.items():
+        row = [title]
+        for n in sizes:
+            part = lines[lines["notion"].eq(notion) & lines["n"].eq(n)]
+            won = part["verdict"].eq("better").sum()
+            row.append(f"{won} of {len(part)}" if len(part) else "–")
+        rows.append(row)
+    return table(["notion", *(f"n = {n:,}" for n in sizes)], rows)
+
+
+def simple() -> str:
+    """Return the medians of three published estimators, with their errors relative to `best`."""
+    stored = arena_answers.read_simple(RESULTS / "arena" / "index_simple_rules.csv")
+    assert stored is not None
+    rows, first = [], []
+    for (notion, estimand), _ in stored.groupby(["notion", "estimand"], sort=False):
+        rule = arena_answers.describe_simple(stored, notion, estimand)
+        assert rule is not None
+        title = f"{NOTIONS[notion]}, {estimand_name(estimand)}"
+        members = ", ".join(f"`{name}`" for name in rule["members"])
+        rows.append([title, members, rule["ratio"], rule["by_n"].replace("at n = ", "at ")])
+        if rule["recommended"]:
+            first.append(f"{title[0].upper()}{title[1:]}:\n\n    {rule['code']}")
+    head = ["errors", "the median of", "its RMSE / that of `best`", "by n"]
+    text = f"A rule whose ratio is at most {TIE:g} is recommended before `best`."
+    text = "\n\n".join([f"{text} In Python, with predictions p and labels y:", *first])
+    if not first:
+        text = f"No rule has a ratio of at most {TIE:g}, with which it would be recommended first."
+    return f"{table(head, rows)}\n\n{text}"
 
 
 def classwise() -> str:

@@ -37,7 +37,12 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "claims": claims.failing,
     },
     "explanation/binning.md": {"figure": binning_figure.caption, "arena": measured.binning},
-    "explanation/best.md": {"class-wise": measured.classwise},
+    "explanation/best.md": {
+        "class-wise": measured.classwise,
+        "wins": measured.wins,
+        "sensitivity": measured.sensitivity,
+        "simple rule": measured.simple,
+    },
     "explanation/trust.md": {
         "extent": measured.extent,
         "arena": measured.recommendations,

@@ -40,6 +40,7 @@ from harness.evaluation.arena.rules import (
     MAIN,
     OTHER,
     RULE,
+    count_estimators,
     floors,
     is_anchor,
     is_bound,
@@ -50,7 +51,8 @@ from harness.evaluation.arena.rules import (
 )
 
 __all__ = [
-    "MAIN", "OTHER", "RULE", "Statement", "better", "bounds", "confidence_set", "floors",
+    "MAIN", "OTHER", "RULE", "Statement", "better", "bounds", "confidence_set", "count_estimators",
+    "floors",
     "frontier", "holm", "interval_table", "is_anchor", "is_bound", "is_published", "leaderboard",
     "leaderboards", "map_families", "read_development", "read_families", "recommendations",
     "rivals", "settings",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from harness.evaluation import arena
 from harness.evaluation.arena import pairs as arena_pairs
+from harness.evaluation.arena.sensitivity import sensitivity
+from harness.evaluation.arena.simple_rule import simple_rules
 from harness.evaluation.arena.trends import trends
 
 APART = ("arena_intervals", "arena_tests")  # their estimators are wrappers and are not ranked
@@ -59,6 +61,9 @@ class Content:
         The result of `arena_trends.trends` for the main estimands.
     models : DataFrame or None
         Trials of pairs of models on the same data; None if they were not run.
+    sensitivity, simple : DataFrame or None
+        Results of `sensitivity` and `simple_rules` for the main estimands; None on a page that
+        shows neither.
     """
 
     settings: pd.DataFrame
@@ -69,6 +74,8 @@ class Content:
     intervals: pd.DataFrame
     trends: pd.DataFrame
     models: pd.DataFrame | None
+    sensitivity: pd.DataFrame | None = None
+    simple: pd.DataFrame | None = None
 
 
 def content(
@@ -87,7 +94,12 @@ def content(
     """
     every = arena.settings(ranked_rows(frame), families, classes)
     models = arena_pairs.trials_of_records(frame, classes, streams or {})
-    return summarise(every, development, models)
+    summary = summarise(every, development, models)
+    return replace(
+        summary,
+        sensitivity=sensitivity(summary.settings, development),
+        simple=simple_rules(summary.settings, development),
+    )
 
 
 def summarise(

@@ -41,8 +41,8 @@ RULE = (
     "estimator is not applicable in a setting outside its declared limits. Such settings do not "
     "enter its mean. An estimator that is applicable in less than 80 % of the settings has no "
     "rank. Settings whose truth is 0 have no regret; their errors are shown separately. Bounds are "
-    "not point estimates and are compared with each other. Oracles and other anchors have a "
-    "regret, but no rank."
+    "not point estimates and are compared with each other. An oracle knows the truth: it is shown "
+    "as a reference, without a rank, and does not count as an estimator."
 )
 
 
@@ -82,6 +82,17 @@ def largest(estimand: str, notion: str) -> float:
 def is_anchor(estimator: str) -> bool:
     """Return True for an anchor: an oracle or score that is shown only for comparison."""
     return estimator.startswith(ANCHORS)
+
+
+def count_estimators(estimators: Iterable[str]) -> int:
+    """Return the number of different estimators. Anchors are references and do not count.
+
+    Examples
+    --------
+    >>> count_estimators(["binned15", "binned15", "kde", "oracle"])
+    2
+    """
+    return sum(not is_anchor(name) for name in set(estimators))
 
 
 def is_bound(estimator: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,6 +21,7 @@ from harness.common.wording import (
 )
 from harness.evaluation import arena
 from harness.evaluation.arena.better_or_worse import LEAST_FAMILIES
+from harness.evaluation.arena.simple_rule import ALL_N
 from harness.pages.templating import NO_BREAK
 
 Row = Mapping[str, Any]
@@ -41,19 +43,24 @@ FIRST_COLUMNS = (
 )  # fmt: skip
 
 
-def sections(recommendations: pd.DataFrame) -> list[dict[str, Any]]:
+def sections(
+    recommendations: pd.DataFrame, simple: pd.DataFrame | None = None
+) -> list[dict[str, Any]]:
     """Return the answers of the arena, formatted, with a section per notion.
 
     Parameters
     ----------
     recommendations : DataFrame
         The result of `arena.recommendations`.
+    simple : DataFrame, optional
+        The result of `simple_rules`.
 
     Returns
     -------
     list of dict
         Each section has `notion` (its id), `name` and `boards`. A board has `estimand` (its id),
-        `name`, `needed` (a sentence on the n for an error of 0.01, or ""), and `lines`, one per n.
+        `name`, `needed` (a sentence on the n for an error of 0.01, or ""), `simple` (the result of
+        `describe_simple`, or None), and `lines`, one per n.
     """
     parts = []
     for notion in NOTIONS:
@@ -61,6 +68,7 @@ def sections(recommendations: pd.DataFrame) -> list[dict[str, Any]]:
         boards = [
             {
                 "estimand": estimand, "name": estimand_name(estimand), "needed": _needed(part),
+                "simple": describe_simple(simple, notion, estimand),
                 "lines": [line(row) for row in part.sort_values("n").to_dict("records")],
             }
             for estimand in arena.MAIN
@@ -69,6 +77,42 @@ def sections(recommendations: pd.DataFrame) -> list[dict[str, Any]]:
         if boards:
             parts.append({"notion": notion, "name": notion_name(notion), "boards": boards})
     return parts
+
+
+def describe_simple(
+    simple: pd.DataFrame | None, notion: str, estimand: str
+) -> dict[str, Any] | None:
+    """Describe the median of three published estimators for one notion and estimand.
+
+    `simple` is the result of `simple_rules`. None if it has no such rows.
+
+    Returns
+    -------
+    dict
+        members
+            Ids of the three estimators.
+        recommended
+            True if the rule is recommended before `best`.
+        ratio, by_n
+            Its error divided by that of `best`, with the interval, and the same at each n.
+        code
+            A line of Python that computes it from p and y.
+    """
+    if simple is None:
+        return None
+    rows = simple[simple["notion"].eq(notion) & simple["estimand"].eq(estimand)]
+    if rows.empty:
+        return None
+    first, at_n = rows[rows["n"].eq(ALL_N)].iloc[0], rows[rows["n"].ne(ALL_N)].sort_values("n")
+    members = list(first["members"])
+    names = ", ".join(f'"{name}"' for name in members)
+    return {
+        "members": members, "recommended": bool(first["recommended"]),
+        "ratio": format_interval(first["ratio"], first["low"], first["high"]),
+        "by_n": ", ".join(f"{row.ratio:.2f} at n = {row.n:,}" for row in at_n.itertuples()),
+        "code": f'np.median([harness.estimate(e, p, y, "{notion}")["{estimand}"].value '
+        f"for e in ({names})])",
+    }  # fmt: skip
 
 
 def line(row: Row) -> dict[str, Any]:
@@ -163,6 +207,19 @@ def table(recommendations: pd.DataFrame) -> pd.DataFrame:
         lambda names: " ".join(names) if isinstance(names, Sequence) else ""
     )
     return recommendations.assign(confidence_set=sets)
+
+
+def simple_table(simple: pd.DataFrame) -> pd.DataFrame:
+    """Return the result of `simple_rules` for a CSV file, with the members as one text."""
+    return simple.assign(members=simple["members"].map(" ".join))
+
+
+def read_simple(path: Path) -> pd.DataFrame | None:
+    """Read the file of `simple_table`, None if it does not exist."""
+    if not path.is_file():
+        return None
+    table = pd.read_csv(path)
+    return table.assign(members=table["members"].str.split())
 
 
 def first_lines(recommendations: pd.DataFrame) -> list[dict[str, Any]]:

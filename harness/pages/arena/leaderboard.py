@@ -15,6 +15,7 @@ import pandas as pd
 
 from harness.common.names import ESTIMANDS, NOTIONS, estimand_name, notion_name
 from harness.common.wording import (
+    DASH,
     format_factor,
     format_interval,
     format_number,
@@ -24,6 +25,7 @@ from harness.common.wording import (
     format_whole_percent,
 )
 from harness.evaluation import arena
+from harness.evaluation.arena import blocks
 from harness.evaluation.arena.content import BOARDS, Content, near
 
 HEADS = (
@@ -38,16 +40,19 @@ COMBINATIONS: tuple[tuple[str, ...], ...] = (("family",), ("n",), ("k",), ("n", 
 BY_N: tuple[tuple[str, ...], ...] = (("n",),)  # for a page that must be ready in seconds
 RESAMPLES = 200  # of families, for the intervals of ranks where a filter is set
 ALL = "all"  # the value of a filter that is not set
-ANCHOR, FRONTIER = "anchor", "frontier"  # marks of a row
+REFERENCE, FRONTIER, ABSENT = "reference", "frontier", "absent"  # marks of a row
 
 
 def section(
-    content: Content, combinations: Sequence[Sequence[str]] = COMBINATIONS
+    content: Content,
+    combinations: Sequence[Sequence[str]] = COMBINATIONS,
+    absent: pd.DataFrame | None = None,
 ) -> dict[str, Any] | None:
     """Return the values of the leaderboard's section of a page, or None without a leaderboard.
 
     `combinations` are those of filters that the page offers, besides no filter. All COMBINATIONS of
-    the whole arena take about 40 seconds.
+    the whole arena take about 40 seconds. `absent` is the result of `blocks.states`: a leaderboard
+    of one n names the estimators that were not run there.
 
     Returns
     -------
@@ -58,9 +63,10 @@ def section(
             {name of a filter: [(value, name on the page)]}. "all" comes first. A filter with one
             value is not shown.
         rows
-            {"notion|estimand|family|n|k": rows}. A row is a mark ("anchor", "frontier" or "") and
-            texts in the order of the headings. An anchor is no candidate. The frontier consists
-            of the ranked estimators of which no other is both cheaper and more accurate.
+            {"notion|estimand|family|n|k": rows}. A row is a mark ("reference", "frontier", "absent"
+            or "") and texts in the order of the headings. A reference, such as an oracle, is no
+            estimator. The frontier consists of the ranked estimators of which no other is both
+            cheaper and more accurate. An absent estimator was not run at this n.
         first
             Key of the rows that the page shows before a filter is set.
     """
@@ -70,6 +76,9 @@ def section(
     rows = {
         "|".join(key): _rows(part) for key, part in boards.groupby([*CHOICES, *FILTERS], sort=False)
     }
+    if absent is not None:
+        for key, board in boards.groupby([*CHOICES, *FILTERS], sort=False):
+            rows["|".join(key)] += _absent_rows(boards, board, absent)
     filters = _filters(boards)
     first = next(key for key in _keys(filters) if key in rows)
     return {"heads": HEADS, "filters": filters, "rows": rows, "first": first}
@@ -127,9 +136,26 @@ def _rows(board: pd.DataFrame) -> list[list[str]]:
     return [[_mark(row), *format_row(row)] for row in add_frontier(board).to_dict("records")]
 
 
+def _absent_rows(
+    boards: pd.DataFrame, board: pd.DataFrame, absent: pd.DataFrame
+) -> list[list[str]]:
+    """Return rows for the estimators that a leaderboard of one n lacks, but not that of all n."""
+    place = board.iloc[0]
+    if place["n"] == ALL or place["family"] != ALL or place["k"] != ALL:
+        return []
+    is_whole = (boards[list(CHOICES)] == place[list(CHOICES)]).all(axis=1)
+    is_whole &= boards[list(FILTERS)].eq(ALL).all(axis=1)
+    names = set(boards.loc[is_whole, "estimator"]) - set(board["estimator"])
+    here = absent["notion"].eq(place["notion"]) & absent["n"].eq(int(place["n"]))
+    return [
+        [ABSENT, block.estimator, DASH, blocks.describe(block), *[DASH] * (len(HEADS) - 3)]
+        for block in absent[here & absent["estimator"].isin(names)].itertuples()
+    ]
+
+
 def _mark(row: dict[Any, Any]) -> str:
     if arena.is_anchor(row["estimator"]):
-        return ANCHOR
+        return REFERENCE
     return FRONTIER if row[FRONTIER] else ""
 
 

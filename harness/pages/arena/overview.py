@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.evaluation import arena
 from harness.pages.arena import data as arena_data
 from harness.pages.sources import Files, Sources
 from harness.pages.templating import page
@@ -15,7 +16,7 @@ def pages(sources: Sources) -> Files:
     values: dict[str, Any] = {"results": results, "arena": arena_page(sources)}
     if results:
         values |= {
-            "estimators": results.settings["estimator"].nunique(),
+            "estimators": arena.count_estimators(results.settings["estimator"]),
             "problems": results.settings["problem"].nunique(),
             "sizes": sorted(int(n) for n in results.settings["n"].unique()),
         }

@@ -16,6 +16,7 @@ from harness.common.writing import whole_file, without_formulas
 from harness.configure.identity import Identity
 from harness.configure.settings import Settings
 from harness.evaluation import arena
+from harness.evaluation.arena import blocks as arena_blocks
 from harness.evaluation.arena import content as arena_content
 from harness.evaluation.arena import memory as arena_memory
 from harness.evaluation.arena import pairs as arena_pairs
@@ -68,6 +69,7 @@ def save(
     streams = {name: spec.stream for name, spec in specs.items() if spec.stream}
     content = arena_content.content(frame, families, classes, development, streams)
     measured = arena_memory.read(identity.folder)
+    absent = arena_blocks.states(content.every, arena_blocks.read(identity.folder))
 
     # Write figures and tables.
     stem = identity.folder / identity.stem
@@ -78,6 +80,10 @@ def save(
         "_bounds.csv": content.bounds,
         "_interval_table.csv": content.intervals,
     }
+    if content.sensitivity is not None:
+        tables["_sensitivity.csv"] = content.sensitivity
+    if content.simple is not None:
+        tables["_simple_rules.csv"] = arena_answers.simple_table(content.simple)
     if content.models is not None:
         tables["_pairs.csv"] = arena_pairs.shares(content.models)
     every_setting = stem.with_name(f"{stem.name}_settings.parquet")
@@ -91,8 +97,12 @@ def save(
     # Write the page, and for a Git repository the same in Markdown.
     values = page_values(content, frame, families, development, links) | dict(
         title=identity.title, differs=identity.differs, sentence=identity.sentence,
-        leaderboard=leaderboard.section(content),
-        answers_by_notion=arena_answers.sections(content.recommendations), about=ABOUT,
+        leaderboard=leaderboard.section(content, absent=absent),
+        absent=arena_tables.absent_rows(absent), block_limit=arena_blocks.LIMIT,
+        absent_minutes=arena_blocks.count_minutes(absent),
+        sensitivity=arena_tables.sensitivity_rows(content.sensitivity),
+        answers_by_notion=arena_answers.sections(content.recommendations, content.simple),
+        about=ABOUT,
         memory=arena_tables.memory_sections(content, measured), memory_meaning=arena_memory.MEANING,
         own=arena_tables.own_rows(content, development),
         pairs=arena_tables.pairs_section(content.models, links),
@@ -204,7 +214,7 @@ def page_values(
         interval_heads=arena_bounds.INTERVAL_HEADS,
         bound_meaning=arena_bounds.BOUND_MEANING, interval_meaning=arena_bounds.INTERVAL_MEANING,
         problems=content.settings["problem"].nunique(), cells=frame["key"].nunique(),
-        estimators=content.settings["estimator"].nunique(),
+        estimators=arena.count_estimators(content.settings["estimator"]),
         sizes=sorted(content.settings["n"].unique()), unranked=arena_tables.unranked(content),
     )  # fmt: skip
 

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.common.names import NOTIONS, estimand_name
+from harness.common.names import NOTIONS, estimand_name, notion_name
 from harness.common.wording import (
     DASH,
     format_interval,
     format_number,
 )
 from harness.evaluation import arena, intervals
+from harness.evaluation.arena import blocks as arena_blocks
 from harness.evaluation.arena import memory as arena_memory
 from harness.evaluation.arena import own as arena_own
+from harness.evaluation.arena import sensitivity as arena_sensitivity
 from harness.evaluation.arena.content import APART, BOARDS, Content
 from harness.pages.arena.leaderboard import worst_regret
 from harness.pages.sources import describe_problem
@@ -43,6 +45,57 @@ def memory_sections(content: Content, measured: pd.DataFrame) -> list[dict[str, 
             rows = [[name, *texts] for name, texts in zip(peaks.index, peaks.to_numpy().tolist())]
             sections.append({"name": words, "heads": heads, "rows": rows})
     return sections
+
+
+# Blocks that were not run, and verdicts under other rules
+
+
+def absent_rows(absent: pd.DataFrame) -> list[dict[str, str]]:
+    """Return one row per notion and estimator that was not run at some n.
+
+    `absent` is the result of `blocks.states`. `cost` and `yet` are the n of each state; the n of
+    `cost` have their CPU minutes.
+    """
+    rows = []
+    for notion in NOTIONS:
+        of_notion = absent[absent["notion"].eq(notion)]
+        for name, part in of_notion.groupby("estimator", sort=True):
+            of_state = {state: part[part["state"].eq(state)] for state in part["state"].unique()}
+            texts = {
+                key: ", ".join(map(_block, of_state.get(state, part[:0]).itertuples()))
+                for key, state in (("cost", arena_blocks.COST), ("yet", arena_blocks.YET))
+            }
+            rows.append({"notion": NOTIONS[notion], "estimator": str(name), **texts})
+    return rows
+
+
+def _block(block: Any) -> str:
+    """Format the n of a block, with its CPU minutes if they are known."""
+    if np.isnan(block.minutes):
+        return f"{block.n:,}"
+    return f"{block.n:,} ({arena_blocks.format_minutes(block.minutes)})"
+
+
+RULES = {
+    arena_sensitivity.AS_SHOWN: "as above: rivals of the development families, corrected by table",
+    arena_sensitivity.ON_TEST: "rivals of the test families themselves",
+    arena_sensitivity.ONE_CORRECTION: "one correction for all lines of these notions",
+}
+
+
+def sensitivity_rows(table: pd.DataFrame | None) -> list[dict[str, str]]:
+    """Return the result of `sensitivity` as texts, empty if there is none."""
+    if table is None:
+        return []
+    return [
+        {
+            "notions": ", ".join(notion_name(name) for name in row["notions"].split()),
+            "rule": RULES[row["rule"]],
+            "better": f"{row['better']} of {row['lines']}", "worse": str(row["worse"]),
+            "ratios": f"{row['smallest']:.2f} to {row['largest']:.2f}",
+        }
+        for row in table.to_dict("records")
+    ]  # fmt: skip
 
 
 # Estimands without a rank, intervals and tests

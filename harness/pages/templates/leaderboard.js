@@ -30,7 +30,8 @@
     table.tBodies[0].replaceChildren(...rows.map(line));
     table.querySelectorAll("[aria-sort]").forEach(head => head.removeAttribute("aria-sort"));
     const ranked = rows.filter(([, , rank]) => rank !== "–").length;
-    summary.textContent = rows.length ? `${rows.length} estimators, ${ranked} of them ranked.`
+    const compared = rows.filter(([mark]) => mark !== "reference" && mark !== "absent").length;
+    summary.textContent = rows.length ? `${compared} estimators, ${ranked} of them ranked.`
       : "There is no such leaderboard. Family cannot be combined with n or k, and not every notion has every estimand.";
   };
   // The choice is in the address, so that a link can lead to it, such as #notion=binary&n=200.
