@@ -37,9 +37,11 @@ TIMES, ON_CLUSTERS = 20, 3  # injections of each fault: on this machine's proces
 REPS = 100  # replications of the disturbed run, which has four cells for each
 
 
-def _inject_each(faults: Iterable[Fault], place: Place, times: int = TIMES) -> Iterator[Row]:
+def _inject_each(
+    faults: Iterable[Fault], place: Place, times: int = TIMES, engine: str = "loky"
+) -> Iterator[Row]:
     for fault in faults:
-        yield injections.inject(place, fault, times)
+        yield injections.inject(place, fault, times, engine)
 
 
 def _on_cluster(place: Place, engine: str) -> Iterator[Row]:
@@ -58,7 +60,7 @@ GROUPS: dict[str, Callable[[Place], Iterable[Row]]] = {
     "stores": partial(_inject_each, injections.STORES),
     "dask": partial(_on_cluster, engine="dask"),
     "ray": partial(_on_cluster, engine="ray"),
-    "hosts": partial(_inject_each, injections.HOSTS, times=ON_CLUSTERS),
+    "hosts": partial(_inject_each, injections.HOSTS, times=ON_CLUSTERS, engine="dask"),
     "cells": _many_cells,
 }
 NEEDS = {"dask": PACKAGES["dask"], "ray": PACKAGES["ray"], "hosts": PACKAGES["dask"]}
