@@ -15,6 +15,7 @@ from harness.common.names import NOTIONS
 from harness.common.wording import DASH, format_number
 from harness.evaluation import arena
 from harness.evaluation.arena import pairs as arena_pairs
+from harness.evaluation.arena.limits import LIMIT_ID
 from harness.figures.estimator_kinds import kind
 from harness.figures.style import COLOURS, nothing, plain_table, pyplot, subplots
 
@@ -36,6 +37,10 @@ KNOWN = {  # well-known estimators with their colours; the first three with resu
     "sweep_mass": COLOURS[2], "kmeans15": COLOURS[4], "kde": COLOURS[5], "simplex_ece": COLOURS[2],
 }  # fmt: skip
 MOST_KNOWN = 3
+OF_LIMIT = (
+    " The limit is the Bayes error of somebody who knows the shape of the error on each problem, "
+    "but not its size (benchmarks/arena_limits.py)."
+)
 ROOM_FOR_NAMES = 0.4  # of the height of a panel
 TRUTH_SIDES = {False: "true error above 0", True: "true error 0"}
 
@@ -208,6 +213,7 @@ def errors(
         "of the RMSE over the families. Where it is 0: root mean square. Bars: 95 % t intervals "
         "over the families. The best published estimator was chosen for each n on the development "
         "families; its name is written in the left panel. Dotted line: an error of 0.01."
+        + (OF_LIMIT if LIMIT_ID in styles else "")
     )
     return figure
 
@@ -222,7 +228,7 @@ def _series(
     known = [name for name in KNOWN if rows["estimator"].eq(name).any()][:MOST_KNOWN]
     series = {name: rows[rows["estimator"].eq(name)] for name in known}
     series[RIVAL] = rows[rows["estimator"].eq(rows["n"].map(rivals))]
-    for name in (OWN, own):
+    for name in (LIMIT_ID, OWN, own):
         if name is not None:
             series[name] = rows[rows["estimator"].eq(name)]
     return {name: part for name, part in series.items() if len(part)}
@@ -233,6 +239,9 @@ def _line_style(name: str, own: str | None) -> dict[str, Any]:
         return {"color": COLOURS[2], "marker": "D", "linewidth": 1.8, "markersize": 4}
     if name == OWN:
         return {"color": kind(OWN)[1], "marker": "o", "linewidth": 1.8, "markersize": 4}
+    if name == LIMIT_ID:
+        return {"color": "#777777", "marker": "v", "linewidth": 1.2, "markersize": 3.5,
+                "linestyle": ":"}  # fmt: skip
     if name == RIVAL:
         return {"color": "black", "marker": "s", "linewidth": 1.4, "markersize": 3.5}
     return {"color": KNOWN[name], "marker": ".", "linewidth": 0.9, "linestyle": "--"}

@@ -13,6 +13,7 @@ import pandas as pd
 from marks import DOCS, table
 
 from harness.common.names import estimand_name
+from harness.common.wording import format_number
 from harness.configure.compose import compose
 from harness.evaluation import arena
 from harness.evaluation.arena import blocks
@@ -140,6 +141,25 @@ def wins() -> str:
             row.append(f"{won} of {len(part)}" if len(part) else "–")
         rows.append(row)
     return table(["notion", *(f"n = {n:,}" for n in sizes)], rows)
+
+
+def limit() -> str:
+    """Return the typical errors of `best` divided by the limit, and of the published rival."""
+    rows = pd.read_csv(RESULTS / "arena" / "index_limits.csv")
+    sizes = sorted(rows["n"].unique())
+    lines = []
+    for (notion, estimand), part in rows.groupby(["notion", "estimand"], sort=False):
+        at = part.set_index("n")
+        line = [f"{NOTIONS[notion]}, {estimand_name(estimand)}"]
+        for n in sizes:
+            if n not in at.index:
+                line.append("–")
+                continue
+            one = at.loc[n]
+            ratios = f"{one['times_limit']:.1f}, {one['rival_rmse'] / one['limit']:.1f}"
+            line.append(f"{format_number(one['limit'], 2)}: {ratios}")
+        lines.append(line)
+    return table(["errors", *(f"n = {n:,}" for n in sizes)], lines)
 
 
 def simple() -> str:

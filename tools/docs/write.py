@@ -42,6 +42,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "wins": measured.wins,
         "sensitivity": measured.sensitivity,
         "simple rule": measured.simple,
+        "limit": measured.limit,
     },
     "explanation/trust.md": {
         "extent": measured.extent,

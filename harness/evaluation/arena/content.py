@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from harness.evaluation import arena
 from harness.evaluation.arena import pairs as arena_pairs
+from harness.evaluation.arena.limits import limit_trends
 from harness.evaluation.arena.sensitivity import sensitivity
 from harness.evaluation.arena.simple_rule import simple_rules
 from harness.evaluation.arena.trends import trends
@@ -63,7 +64,7 @@ class Content:
         Trials of pairs of models on the same data; None if they were not run.
     sensitivity, simple : DataFrame or None
         Results of `sensitivity` and `simple_rules` for the main estimands; None on a page that
-        shows neither.
+        shows neither. `trends` of the page that shows them also has `limits.limit_trends`.
     """
 
     settings: pd.DataFrame
@@ -84,19 +85,24 @@ def content(
     classes: Mapping[str, int],
     development: Collection[str] = (),
     streams: Mapping[str, str] | None = None,
+    limits: pd.DataFrame | None = None,
 ) -> Content:
     """Compute the content of the arena's page from records.
 
     `frame` holds the records. `families` is {family: [problem ids]}, and `classes` is {problem:
     number of classes}. `development` has the families on which published rivals are chosen.
     `streams` is {problem: name of its random stream}; problems that share a stream are models on
-    the same data.
+    the same data. `limits` is the result of `limits.read`.
     """
     every = arena.settings(ranked_rows(frame), families, classes)
     models = arena_pairs.trials_of_records(frame, classes, streams or {})
     summary = summarise(every, development, models)
+    drawn = [summary.trends]
+    if limits is not None and len(limits):
+        drawn.append(limit_trends(summary.settings, limits, development))
     return replace(
         summary,
+        trends=pd.concat(drawn, ignore_index=True),
         sensitivity=sensitivity(summary.settings, development),
         simple=simple_rules(summary.settings, development),
     )

@@ -18,6 +18,7 @@ from harness.configure.settings import Settings
 from harness.evaluation import arena
 from harness.evaluation.arena import blocks as arena_blocks
 from harness.evaluation.arena import content as arena_content
+from harness.evaluation.arena import limits as arena_limits
 from harness.evaluation.arena import memory as arena_memory
 from harness.evaluation.arena import pairs as arena_pairs
 from harness.figures import arena_plot, figure_files, interval_plot
@@ -67,7 +68,8 @@ def save(
     specs = {name: ProblemSpec.of(problem.object) for name, problem in problems.items()}
     classes = {name: spec.classes for name, spec in specs.items()}
     streams = {name: spec.stream for name, spec in specs.items() if spec.stream}
-    content = arena_content.content(frame, families, classes, development, streams)
+    limits = arena_limits.read(identity.folder)
+    content = arena_content.content(frame, families, classes, development, streams, limits)
     measured = arena_memory.read(identity.folder)
     absent = arena_blocks.states(content.every, arena_blocks.read(identity.folder))
 
@@ -84,6 +86,8 @@ def save(
         tables["_sensitivity.csv"] = content.sensitivity
     if content.simple is not None:
         tables["_simple_rules.csv"] = arena_answers.simple_table(content.simple)
+    if len(limits):
+        tables["_limits.csv"] = arena_limits.compare(content.recommendations, content.trends)
     if content.models is not None:
         tables["_pairs.csv"] = arena_pairs.shares(content.models)
     every_setting = stem.with_name(f"{stem.name}_settings.parquet")
