@@ -23,7 +23,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from harness.tools.stand_ins import cifar10_networks, perturbed_networks
+from harness.tools.stand_ins import (
+    cifar10_images,
+    cifar10_networks,
+    perturbed_networks,
+    preresnet,
+)
 
 from harness.common.threads import one_thread
 
@@ -54,17 +59,20 @@ def _preresnet20():
     import torch
 
     torch.set_num_threads(1)
-    images, *_ = cifar10_networks.read_images(cifar10_networks.images_file())
-    images = cifar10_networks.Images(images.x[:CIFAR10_ROWS], images.y[:CIFAR10_ROWS])
+    data, *_ = cifar10_networks.read_images(cifar10_images.find())
+    images = preresnet.padded(data.x[:CIFAR10_ROWS], "cpu")
+    labels = torch.from_numpy(data.y[:CIFAR10_ROWS])
     torch.manual_seed(0)
-    model = cifar10_networks.preresnet20()
+    model = preresnet.preresnet20()
     optimiser = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, nesterov=True)
 
     def train(h):
         network = cifar10_networks.Training(0, 10, h)
-        cifar10_networks._train_epoch(model, optimiser, images, 0, network, "cpu")
+        cifar10_networks._train_epoch(
+            model, optimiser, images, labels, 0, network, preresnet.Hardware()
+        )
 
-    return train, 10 * len(images.y)
+    return train, 10 * len(labels)
 
 
 def _small(network):

@@ -2,7 +2,7 @@
 
 `calharness data make cifar10_networks` trains them. A number is judged within the spread of the
 seeds, and only if at least two networks were trained for as many epochs as the paper's. It is never
-judged by its digits alone, because the images are JPEGs.
+judged by its digits alone, because the networks are not the paper's.
 """
 
 import re

@@ -109,20 +109,37 @@ def cifar10_networks(
             show_default="no perturbation",
         ),
     ] = None,
+    images: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KIND", help="lossless or jpeg.", show_default="lossless if they are there"
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help="torch's name of it, cuda for a GPU.")] = "cpu",
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            help="Products in training: bfloat16, tf32 or float32.",
+            show_default="bfloat16 on a CPU, else float32",
+        ),
+    ] = None,
     jobs: Jobs = 1,
     out: Out = None,
 ) -> int:
-    """Train PreResNet-20 on CIFAR-10. An epoch takes about 1.5 CPU minutes.
+    """Train PreResNet-20 on CIFAR-10. An epoch takes 1.5 to 3 CPU minutes.
 
     An interrupted job resumes after its last complete epoch. Exit status 1 if a network failed.
     """
+    from harness.tools.stand_ins import cifar10_images
     from harness.tools.stand_ins import cifar10_networks as networks
+    from harness.tools.stand_ins.preresnet import Hardware
 
     h = None if width is None else _width(width)
-    wanted = [networks.Training(seed, epochs, h) for seed in integers("--seeds", seeds)]
+    kind = cifar10_images.find(images).kind
+    wanted = [networks.Training(seed, epochs, h, kind) for seed in integers("--seeds", seeds)]
     folder = out or CACHE / (networks.FOLDER if h is None else networks.PERTURBED_FOLDER)
-    return int(networks.make(wanted, folder.expanduser(), jobs, device))
+    hardware = Hardware(device, precision)
+    return int(networks.make(wanted, folder.expanduser(), jobs, hardware))
 
 
 @app.command("cifar10_lenet5", cls=Command, context_settings=SETTINGS)
