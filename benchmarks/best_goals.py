@@ -2,8 +2,9 @@
 
     python benchmarks/best_goals.py
 
-Regrets, ratios to the best published estimator of each notion, estimand and n (over all n of a
-board), the worst family, mean / truth, and coverage by problem. It takes about a CPU minute and
+Verdicts under other choices of rivals, the median of three published estimators, regrets, ratios to
+the best published estimator of each notion, estimand and n (over all n of a board), the worst
+family, mean / truth, and coverage by problem. It takes about a CPU minute and
 runs no estimator but `best_fast`, which it times.
 """
 
@@ -18,6 +19,8 @@ import harness
 from harness.configure.options import option
 from harness.evaluation import arena
 from harness.evaluation.arena.better_or_worse import log_ratios, statement
+from harness.evaluation.arena.sensitivity import sensitivity
+from harness.evaluation.arena.simple_rule import ALL_N, simple_rules
 from harness.pages.arena import data as arena_data
 
 REGRETS = 200, 1_000, 5_000
@@ -36,6 +39,15 @@ def main() -> None:
     table = arena.recommendations(settings[~by_class], development)
     lines = table[table["notion"].eq("binary") & table["estimand"].eq("l1")].set_index("n")
     print("regret of best, binary l1:", lines.loc[list(REGRETS), "own_regret"].round(2).to_dict())
+    print("\nrule | lines in which best is better, worse | ratios, mean over n")
+    for row in sensitivity(settings, development).itertuples():
+        print(f"{row.notions}: {row.rule} | {row.better} of {row.lines}, {row.worse} | "
+              f"{row.smallest:.2f} to {row.largest:.2f}")  # fmt: skip
+    print("\nmedian of three published estimators | its RMSE over that of best, mean over n")
+    rules = simple_rules(settings, development)
+    for row in rules[rules["n"].eq(ALL_N)].itertuples():
+        print(f"{row.notion} {row.estimand}: {', '.join(row.members)} | {row.ratio:.2f} "
+              f"[{row.low:.2f}, {row.high:.2f}]")  # fmt: skip
     report(settings[~by_class], table, development)
     print(f"\nThe class-wise notion, of which best saw no simulations\n{'-' * 54}")
     of_classes = settings[by_class]

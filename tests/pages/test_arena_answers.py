@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
+import harness
 from harness.pages import overview
 from harness.pages.arena import answers as arena_answers
 from harness.pages.arena import bounds as arena_bounds
@@ -85,6 +87,23 @@ def test_records_without_rival_or_without_answers():
     assert (line["verdict"], line["ratio"], line["p"]) == ("not compared", "–", "")
     empty = pd.DataFrame([row()])[:0]
     assert arena_answers.sections(empty) == [] and arena_answers.first_lines(empty) == []
+
+
+def test_the_line_of_python_computes_the_simple_rule():
+    members = ("binned15", "debiased15_l1", "kde_top_label")
+    place = {"notion": "classwise", "estimand": "l1", "members": members, "recommended": True}
+    interval = {"low": 0.8, "high": 1.0}
+    simple = pd.DataFrame([{**place, **interval, "n": n, "ratio": ratio}
+                           for n, ratio in ((0, 0.9), (200, 1.2), (1000, 0.7))])  # fmt: skip
+    rule = arena_answers.describe_simple(simple, "classwise", "l1")
+    assert rule["ratio"] == "0.90 [0.80, 1.00]" and rule["recommended"]
+    assert rule["by_n"] == "1.20 at n = 200, 0.70 at n = 1,000"
+    p, y = harness.load_problem("dirichlet3_overconfident").sample(100, np.random.default_rng(0))
+    value = eval(rule["code"], {"np": np, "harness": harness, "p": p, "y": y})
+    values = [harness.estimate(name, p, y, "classwise")["l1"].value for name in members]
+    assert value == sorted(values)[1]
+    assert arena_answers.describe_simple(simple, "binary", "l1") is None
+    assert arena_answers.describe_simple(None, "classwise", "l1") is None
 
 
 def test_the_first_page_of_the_site_reads_the_stored_table(tmp_path):
