@@ -38,8 +38,9 @@ KNOWN = {  # well-known estimators with their colours; the first three with resu
 }  # fmt: skip
 MOST_KNOWN = 3
 OF_LIMIT = (
-    " The limit is the Bayes error of somebody who knows the shape of the error on each problem, "
-    "but not its size (benchmarks/arena_limits.py)."
+    " The limit is the RMSE of a Bayes estimate that knows the shape of the error on each problem, "
+    "but not its size (benchmarks/arena_limits.py). It is no lower bound: at small n an estimator "
+    "can be below it."
 )
 ROOM_FOR_NAMES = 0.4  # of the height of a panel
 TRUTH_SIDES = {False: "true error above 0", True: "true error 0"}

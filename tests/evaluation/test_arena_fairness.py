@@ -59,6 +59,8 @@ def test_blocks_without_cells_are_missing_and_their_cost_decides(frame):
     assert states["minutes"].tolist() == pytest.approx([10.1, 9.9, np.inf])
     unknown = blocks.states(table, measured[:0])
     assert unknown["state"].eq(blocks.YET).all() and unknown["minutes"].isna().all()
+    assert blocks.count_minutes(states) == "10 CPU minutes"
+    assert blocks.count_minutes(unknown) == "at least 0 CPU minutes"
 
 
 def test_the_rule_as_shown_counts_the_lines_of_the_recommendations(settings):

@@ -176,8 +176,12 @@ def simple() -> str:
         if rule["recommended"]:
             first.append(f"{title[0].upper()}{title[1:]}:\n\n    {rule['code']}")
     head = ["errors", "the median of", "its RMSE / that of `best`", "by n"]
-    text = f"A rule whose ratio is at most {TIE:g} is recommended before `best`."
-    text = "\n\n".join([f"{text} In Python, with predictions p and labels y:", *first])
+    text = (
+        f"A rule whose ratio is at most {TIE:g} as a mean over n is recommended before `best`. The "
+        "families that decide this are those of the ratio. At an n with a number above 1, `best` "
+        "has the smaller error. In Python, with predictions p and labels y:"
+    )
+    text = "\n\n".join([textwrap.fill(text, 130, break_on_hyphens=False), *first])
     if not first:
         text = f"No rule has a ratio of at most {TIE:g}, with which it would be recommended first."
     return f"{table(head, rows)}\n\n{text}"

@@ -119,7 +119,8 @@ def make(wanted: list[Training], out: Path, jobs: int = 1, hardware: Hardware | 
 def origin(network: Training, checksum: str) -> str:
     """Return a digest of everything that determines a network's file, also of its images.
 
-    The digest leaves out the hardware, which changes the last digits and is named in the file.
+    The digest leaves out the hardware, which is named in the file. Other products are rounded in
+    another way, so that hundreds of epochs end with other weights.
     """
     settings = (network.seed, network.epochs)
     if network.width is not None:

@@ -104,9 +104,13 @@ def format_minutes(minutes: float) -> str:
 
 
 def count_minutes(states: pd.DataFrame) -> str:
-    """Return the CPU minutes of all measured blocks that are not run yet, in words."""
+    """Return the CPU minutes of all blocks that are not run yet, in words.
+
+    If some of them were not measured, the minutes of the others are a lower limit.
+    """
     yet = states.loc[states["state"].eq(YET), "minutes"]
-    return f"{yet.sum():,.0f} CPU minutes"
+    least = "at least " if yet.isna().any() else ""
+    return f"{least}{yet.sum():,.0f} CPU minutes"
 
 
 def describe(block: Any) -> str:

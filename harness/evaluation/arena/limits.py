@@ -1,7 +1,8 @@
-"""A limit to compare with: the Bayes error of somebody who knows the family of a problem.
+"""A limit to compare with: the RMSE of a Bayes estimate that knows the shape of an error.
 
 benchmarks/arena_limits.py defines the generator of a family and measures the limits: the shape of
-the error is known, and its size is drawn from a stated prior.
+the error is known, and its size has a stated prior. The RMSE is that at the true size, not the mean
+over the prior. So it is a reference and no lower bound: at small n an estimator can be below it.
 """
 
 from __future__ import annotations
