@@ -103,3 +103,30 @@ def _seconds(x: float) -> str:
 
 def _plain(x: float, digits: int = 1) -> str:
     return "" if pd.isna(x) else f"{x:.{digits}f}"
+
+
+def scale() -> str:
+    """Return a table of the runs of benchmarks/scale.py --curve, with commit and processor."""
+    rows = pd.read_csv(BENCHMARKS / "scale.csv", dtype={"commit": str})
+    lines = [
+        [
+            row["engine"], f"{row['cells']:,}", f"{row['wall_s']:.0f}", f"{row['cpu_s']:.0f}",
+            f"{row['cpu_ms_per_cell']:.2f}", f"{row['driver_mb']:,}", f"{row['parts']:,}",
+            f"{row['bytes_per_cell']:.0f}", f"{row['load']:.1f}",
+        ]
+        for _, row in rows.iterrows()
+    ]  # fmt: skip
+    columns = [
+        "engine",
+        "cells",
+        "wall s",
+        "CPU s",
+        "CPU ms per cell",
+        "driver MB",
+        "parts",
+        "bytes per cell",
+        "load at the end",
+    ]
+    commits = ", ".join(f"`{commit}`" for commit in rows["commit"].unique())
+    processors = ", ".join(rows["processor"].unique())
+    return f"Measured on {commits}: {processors}.\n\n{table(columns, lines)}"

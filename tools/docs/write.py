@@ -51,6 +51,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "levels": measured.levels,
         "false_claims": measured.false_claims,
     },
+    "scaling.md": {"scale": speed.scale},
     "speed.md": {"machine": speed.machine, "peers": speed.peers, "wins": speed.wins},
 }
 
