@@ -23,6 +23,14 @@ OUTCOMES = {
     "from the authors' rows": "equal, but computed as an average of the authors' published rows",
     "constants": "equal, but the value of a formula or a known truth, such as ln 10",
     "differing": "rounding and Monte Carlo error do not explain the difference",
+    "within seeds": (
+        "judged by networks trained again here: inside the 95 % prediction interval of the seeds"
+    ),
+    "outside seeds": "judged by networks trained again here: outside that interval",
+    "seeds too far apart": (
+        "networks were trained again here, but the interval of the seeds is wider than the spread "
+        "of the paper's own numbers"
+    ),
     "ours of other data": "our number comes from other predictions or other hardware",
     "no number of ours": "we have no number, for instance because data or weights are missing",
     "no test": (
@@ -96,18 +104,22 @@ def printed_outcomes(rows: pd.DataFrame | None, paper: str) -> pd.DataFrame:
     printed = printed.reindex(columns=[*reproduction.KEY, "given_by"])
     if rows is None:
         return printed.assign(outcome="no number of ours")
-    counted = [*reproduction.KEY, "experiment", "verdict", "ours", "of"]
+    counted = [*reproduction.KEY, "experiment", "verdict", "ours", "of", "low", "high"]
     judged = drop_repeats(rows).reindex(columns=counted)
     judged = judged.astype(dict.fromkeys(reproduction.KEY, str))
     table = printed.merge(judged, on=reproduction.KEY, how="left")
     readers = [name for name in table["experiment"].dropna().unique() if _reads_rows(name)]
     agrees = table["verdict"].isin(["identical", "within error"])
+    again = table["low"].notna() & table["high"].notna()
     table["outcome"] = np.select(
         [
             agrees & table["given_by"].notna(),
             agrees & table["experiment"].isin(readers),
             agrees,
             table["verdict"].eq("differs"),
+            table["verdict"].eq("within seeds"),
+            table["verdict"].eq("outside seeds"),
+            table["verdict"].eq("no test") & again,
             table["verdict"].eq("no test"),
             table["ours"].notna(),
         ],
@@ -116,6 +128,9 @@ def printed_outcomes(rows: pd.DataFrame | None, paper: str) -> pd.DataFrame:
             "from the authors' rows",
             "recomputed and agreeing",
             "differing",
+            "within seeds",
+            "outside seeds",
+            "seeds too far apart",
             "no test",
             "ours of other data",
         ],
@@ -142,13 +157,20 @@ def sentence(counts: Mapping[str, int]) -> str:
     n = {name: counts.get(name, 0) for name in OUTCOMES}
     authors = n["from the authors' rows"]
     unjudged = n["ours of other data"] + n["no number of ours"] + n["no test"]
+    again = n["within seeds"] + n["outside seeds"] + n["seeds too far apart"]
+    trained = (
+        f"For {again:,}, networks were trained again: {n['within seeds']:,} lie inside the "
+        f"interval of the seeds, {n['outside seeds']:,} outside, and for "
+        f"{n['seeds too far apart']:,} the interval is too wide for a test. "
+    )
     return (
         f"Of {sum(n.values()):,} printed numbers, {n['recomputed and agreeing']:,} were recomputed "
         f"here and agree, and {n['differing']:,} differ. Another {authors:,} "
         f"agree as averages of the authors' own rows, and {n['constants']:,} as constants such as "
-        f"ln 10. The other {unjudged:,} are not judged. Among these, {n['ours of other data']:,} "
-        f"have a number of ours on other data, and {n['no number of ours']:,} have none. For "
-        f"{n['no test']:,}, an agreement would prove nothing"
+        f"ln 10. {trained if again else ''}The other {unjudged:,} are not judged. Among these, "
+        f"{n['ours of other data']:,} have a number of ours on other data, and "
+        f"{n['no number of ours']:,} have none. For {n['no test']:,}, an agreement would prove "
+        "nothing"
     )
 
 

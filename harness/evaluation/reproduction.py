@@ -173,7 +173,8 @@ def compare(
     ours : DataFrame
         Our numbers, one per row, as `harness.evaluation.items` or, for claims,
         `harness.evaluation.claims` makes them. Columns: item, row, column, value, error and reps;
-        optionally why and keys, and for claims low, high and where. `why` in a row without a value
+        optionally why and keys, for claims low, high and where, and for networks trained again low,
+        high and widest. `why` in a row without a value
         is the reason for that. In a row with a value it says that our number measures something
         else than the reported one (other data, other hardware); the number is then shown without a
         verdict. For a claim, `why` tells what was compared. `keys` holds the keys of the cells
@@ -195,9 +196,10 @@ def compare(
     Returns
     -------
     DataFrame
-        The columns COLUMNS and `keys`, one row per reported number. low, high and where are set
-        for claims only. `cells` is the number of cells behind our number. `of` names these cells
-        by problem, notion, n and estimator, with a * for what differs between them.
+        The columns COLUMNS and `keys`, one row per reported number. low and high are set for
+        claims and for networks trained again, where for claims only. `cells` is the number of cells
+        behind our number. `of` names these cells by problem, notion, n and estimator, with a * for
+        what differs between them.
 
     Notes
     -----
@@ -215,12 +217,14 @@ def compare(
             f"ours has two rows for {twice.iloc[0].tolist()}; make item, row and column unique."
         )
     frame = reported(paper, items).rename(columns={"value": "reported", "reps": "reported_reps"})
-    optional = ("why", "keys", "low", "high", "where")
+    optional = ("why", "keys", "low", "high", "where", "widest")
     ours = ours.reindex(columns=[*KEY, "value", "error", "reps", *optional])
     ours = ours.astype(frame[KEY].dtypes.to_dict())  # the columns of a frame without rows are float
     ours = _with_standard_errors(ours, frame[KEY]).rename(columns={"value": "ours"})
     frame = frame.merge(ours, on=KEY, how="left", validate="one_to_one")
-    frame = frame.astype({name: float for name in ("ours", "error", "reps", "low", "high")})
+    frame = frame.astype(
+        {name: float for name in ("ours", "error", "reps", "low", "high", "widest")}
+    )
     frame["difference"] = difference(frame["ours"], frame["reported"])
 
     claims = frame["source"].eq(CLAIM)
@@ -322,6 +326,11 @@ def _reason(
     has_number = not np.isnan(row.ours)
     if row.source == CLAIM and has_number:
         return why
+    if has_number and np.isfinite(row.widest) and np.isfinite(row.low):
+        return (
+            f"the 95 % prediction interval of {row.reps:.0f} seeds is {row.high - row.low:.3g} "
+            f"wide, and the paper's numbers beside this one differ by {row.widest:.3g}"
+        )
     if row.verdict == "differs":
         if same_draws and row.reps != row.reported_reps:
             return f"the reported mean is over {row.reported_reps:g} runs, ours over {row.reps:g}"

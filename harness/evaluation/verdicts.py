@@ -20,6 +20,14 @@ power
     reported number is 0. An agreement proves nothing if the power is above 0.5. A number such as
     0.001 that is printed to 0.001 has power 0.5, and is tested.
 
+Verdicts on a number by networks trained again
+    within seeds            the reported number lies inside our interval, low to high: a prediction
+                            interval for one more network, from the spread of seeds
+    outside seeds           it lies outside
+    no test                 the interval is wider than `widest`, so that it proves nothing
+
+These verdicts never count as a digit that came back.
+
 Verdicts on a claim, which states that a statistic is above or below a threshold
     holds                   the whole interval of our statistic is on the claimed side
     fails                   the whole interval is on the other side or touches the threshold
@@ -49,6 +57,12 @@ VERDICTS = {
         "the agreement proves nothing: a difference of more than half of the reported number would "
         "also have been accepted, or the reported number is 0"
     ),
+    "within seeds": (
+        "the reported number lies inside the 95 % prediction interval of networks trained again"
+    ),
+    "outside seeds": (
+        "the reported number lies outside the 95 % prediction interval of networks trained again"
+    ),
     "holds": "the whole 99 % interval of our statistic is on the claimed side of the threshold",
     "fails": "the whole 99 % interval of our statistic is on the other side of the threshold",
     "undecided": (
@@ -69,7 +83,8 @@ def judge(frame: pd.DataFrame, claims: pd.Series, same_draws: bool = False) -> p
     frame : DataFrame
         Columns reported, plus_minus, reported_reps, precision and unit of the reported number, and
         ours, error, reps, difference, low and high of ours. A text in the column why says that our
-        number measures something else and is not judged.
+        number measures something else and is not judged. Rows other than claims with low and high
+        are of networks trained again; the column widest has the largest width that is a test.
     claims : Series of bool
         Mask of the rows that are claims.
     same_draws : bool
@@ -90,12 +105,24 @@ def judge(frame: pd.DataFrame, claims: pd.Series, same_draws: bool = False) -> p
         "differs",
     )
     other = frame["why"].notna() & ~claims
+    again = frame["low"].notna() & frame["high"].notna() & ~claims
+    of_numbers = np.where(again, _of_seeds(frame), of_numbers)
     verdict = np.where(claims, _of_claims(frame), np.where(other, UNJUDGED, of_numbers))
     has_error = (spread > 1e-12) & ~no_error
     return frame.assign(
         verdict=verdict,
-        power=power.where((verdict != UNJUDGED) & ~claims),
-        z=(frame["difference"] / spread).where(has_error & ~claims & ~other),
+        power=power.where((verdict != UNJUDGED) & ~claims & ~again),
+        z=(frame["difference"] / spread).where(has_error & ~claims & ~other & ~again),
+    )
+
+
+def _of_seeds(frame: pd.DataFrame) -> Any:
+    widest = frame["widest"] if "widest" in frame else pd.Series(np.nan, frame.index)
+    inside = frame["reported"].between(frame["low"], frame["high"])
+    return np.select(
+        [frame["ours"].isna(), frame["high"] - frame["low"] > widest, inside],
+        [UNJUDGED, "no test", "within seeds"],
+        "outside seeds",
     )
 
 

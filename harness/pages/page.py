@@ -29,8 +29,8 @@ from harness.records.schema import has_number
 
 MAX_ROWS = 1000  # largest number of compared numbers on a page; reproduction.csv has all
 FIRST_VERDICTS = (  # if there are more numbers, those with the first verdicts are shown
-    "differs", "fails", "no test", "undecided", "within error", "holds", "identical",
-    "not reproducible here",
+    "differs", "fails", "outside seeds", "no test", "undecided", "within seeds", "within error",
+    "holds", "identical", "not reproducible here",
 )  # fmt: skip
 OPTIONAL = {  # {column: its name in the sentence that replaces it if all rows have one value}
     "item_name": "item", "source": "source", "place": "in the paper",

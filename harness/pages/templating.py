@@ -22,7 +22,9 @@ TONES = {
     "no test": "open", "undecided": "open", "not reproducible here": "none",
     "cannot be tested": "none",
     "recomputed and agreeing": "good", "from the authors' rows": "fair", "constants": "fair",
-    "differing": "bad", "ours of other data": "none", "no number of ours": "none",
+    "differing": "bad", "within seeds": "fair", "outside seeds": "bad",
+    "seeds too far apart": "open",
+    "ours of other data": "none", "no number of ours": "none",
     "wins": "good", "loses": "bad",
 }  # fmt: skip
 NAVIGATION = (

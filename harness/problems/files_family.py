@@ -38,6 +38,8 @@ class PredictionFiles:
         Read the arrays `<part>_logits` and `<part>_labels` of every file.
     probabilities, logits, labels : str, optional
         Names of the arrays, as in Predictions, if no `part` is chosen.
+    order, float32
+        As in Predictions.
     name : str, optional
         First part of the ids. By default it is the last part of the folder.
     source : str, optional
@@ -59,6 +61,8 @@ class PredictionFiles:
     probabilities: str | None = None
     logits: str | None = None
     labels: str | None = None
+    order: str = "random"
+    float32: bool = False
     name: str | None = None
     source: str | None = None
 
@@ -91,7 +95,9 @@ class PredictionFiles:
         if self.part:
             arrays = None, f"{self.part}_logits", f"{self.part}_labels"
         return {
-            f"{name}/{path.stem}{end}": Predictions(str(path), *arrays, by_content=False)
+            f"{name}/{path.stem}{end}": Predictions(
+                str(path), *arrays, order=self.order, float32=self.float32, by_content=False
+            )
             for path in paths
         }
 

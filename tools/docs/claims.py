@@ -38,6 +38,8 @@ HEADINGS = {
     "within error": "within error",
     "differs": "differs",
     "no test": "no test",
+    "within seeds": "within seeds",
+    "outside seeds": "outside seeds",
     "not reproducible here": "not judged",
 }
 
@@ -50,16 +52,18 @@ def stored_papers(file: str = "reproduction.csv") -> list[str]:
 def verdicts() -> str:
     """Return a table with the number of verdicts of each kind, by paper and source of the number.
 
-    A number that a paper prints twice counts once.
+    A number that a paper prints twice counts once. Verdicts that no number has are left out.
     """
     rows = []
     for paper in stored_papers():
         numbers = drop_repeats(read_rows(RESULTS, paper))
         for source, by_verdict in count_by_source(numbers).items():
             if source != "claim":
-                counts = (str(by_verdict.get(verdict, "")) for verdict in HEADINGS)
-                rows.append([paper, source, *counts])
-    return table(["paper", "where the number comes from", *HEADINGS.values()], rows)
+                rows.append([paper, source, by_verdict])
+    shown = [verdict for verdict in HEADINGS if any(verdict in counts for *_, counts in rows)]
+    lines = [[*names, *(str(counts.get(v, "")) for v in shown)] for *names, counts in rows]
+    headings = [HEADINGS[verdict] for verdict in shown]
+    return table(["paper", "where the number comes from", *headings], lines)
 
 
 def missing() -> str:
