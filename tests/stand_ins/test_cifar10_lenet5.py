@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from harness.tools.stand_ins import cifar10_images
 from harness.tools.stand_ins import cifar10_lenet5 as made
 from PIL import Image
 from scipy.ndimage import affine_transform
@@ -49,17 +50,17 @@ def test_learning_rates():
 
 
 def test_images_keep_their_labels(images):
-    rest, test = made.read_images(made.image_files())
+    rest, test = cifar10_images.find("lossless").read()
     assert (len(rest.y), len(test.y)) == (360, 20)
-    order = np.load(images / made.IMAGES[2])["official_order"]
-    np.testing.assert_array_equal(test.y, np.load(images / made.IMAGES[2])["y"][order])
+    with np.load(images / "images/cifar10_test.npz") as arrays:
+        np.testing.assert_array_equal(test.y, arrays["y"][arrays["official_order"]])
     for part in (rest, test):
         assert (part.x.min(axis=(1, 2, 3)) >= 20 * part.y).all()
         assert (part.x.max(axis=(1, 2, 3)) < 20 * part.y + 40).all()
 
 
 def test_a_seed_draws_its_own_tenth(images):
-    rest, _ = made.read_images(made.image_files())
+    rest, _ = cifar10_images.find("lossless").read()
     train, val, scale = made.split(rest, 1)
     assert (len(train.y), len(val.y)) == (324, 36)
     assert sorted([*train.y, *val.y]) == sorted(rest.y)

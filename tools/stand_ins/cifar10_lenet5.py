@@ -4,7 +4,7 @@
 
 The networks stand in for the LeNet-5 of Kull et al. (2019), which gruber2025 and moskvichev2025
 use. Recipe and deviations are in experiments/gruber2025/NOTES.md, "LeNet-5 trained again". Training
-needs the three files of IMAGES below CALHARNESS_DATA.
+needs the lossless images of `cifar10_images` below CALHARNESS_DATA.
 
 Every seed is one job. A job writes a checkpoint after every epoch, so an interrupted job resumes
 where it stopped. All random numbers of an epoch depend on the seed and the epoch alone, so an
@@ -20,8 +20,6 @@ A file lenet5_epochs<E>_seed<s>.npz is stored after the epochs of KEPT and after
 from __future__ import annotations
 
 import hashlib
-import io
-import os
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -30,18 +28,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from PIL import Image
 
 from harness.common.seeds import digest
 from harness.common.writing import whole_file
-from harness.errors import BadInputError
 
-from . import lenet5, training
+from . import cifar10_images, lenet5, training
+from .cifar10_images import Images, Source
 from .training import TimeLeft, is_made
 
 RECIPE = 1  # raise this number when training or files change; older files are then computed again
 FOLDER = "cifar10_lenet5"
-IMAGES = tuple(f"images/cifar10_{part}.npz" for part in ("train_a", "train_b", "test"))
 NETWORK = "lenet5"
 EPOCHS = 300  # of the whole schedule; a smaller number is a prefix of it
 KEPT = (160, 180, 300)
@@ -50,13 +46,6 @@ MOMENTUM = 0.9
 DECAY = 2e-4  # the penalty is 1e-4 of the squared kernels
 SHIFT = 4.0  # pixels, 12.5 % of height and width
 SPLIT, WEIGHTS, EPOCH = 1, 2, 3  # streams of random numbers of a seed
-
-
-class Images(NamedTuple):
-    """Images `x` (n, 3, 32, 32) uint8 and labels `y` (n,) in 0..9."""
-
-    x: np.ndarray
-    y: np.ndarray
 
 
 class Scale(NamedTuple):
@@ -86,10 +75,10 @@ def file_name(seed: int, epochs: int) -> str:
 
 def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
     """Train and store the networks that `out` lacks. Return 1 if a network failed, else 0."""
-    paths = image_files()
-    checksum = "".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
+    source = cifar10_images.find("lossless")
+    checksum = "".join(hashlib.sha256(path.read_bytes()).hexdigest() for path in source.paths)
     todo = [network for network in wanted if lacking_epochs(network, out, checksum)]
-    store = partial(_store, paths=paths, checksum=checksum, out=out)
+    store = partial(_store, source=source, checksum=checksum, out=out)
     return training.make_all(
         wanted, todo, out, store, "seed {0.seed}: {1}".format, jobs, lambda network: network.epochs
     )
@@ -98,45 +87,6 @@ def make(wanted: list[Training], out: Path, jobs: int = 1) -> int:
 def origin(seed: int, epochs: int, checksum: str) -> str:
     """Return a digest of everything that determines a file of predictions."""
     return digest(f"{RECIPE}|{seed}|{epochs}|{checksum}")
-
-
-def image_files() -> list[Path]:
-    """Return the paths of the CIFAR-10 images below CALHARNESS_DATA.
-
-    Raises BadInputError if one is missing.
-    """
-    folder = Path(os.environ.get("CALHARNESS_DATA") or "").expanduser()
-    paths = [folder / name for name in IMAGES]
-    missing = [name for name, path in zip(IMAGES, paths) if not path.is_file()]
-    if missing:
-        raise BadInputError(
-            f"cifar10_lenet5 needs {', '.join(missing)}; put the files into CALHARNESS_DATA."
-        )
-    return paths
-
-
-def read_images(paths: list[Path]) -> tuple[Images, Images]:
-    """Return the images for training and validation, and those for testing in official order."""
-    parts = []
-    for path in paths:
-        with np.load(path, allow_pickle=False) as arrays:
-            part = Images(_decoded(arrays["webp"], arrays["end"]), arrays["y"].astype(np.int64))
-            if "official_order" in arrays.files:
-                order = arrays["official_order"]
-                part = Images(part.x[order], part.y[order])
-        parts.append(part)
-    *train, test = parts
-    return Images(*(np.concatenate(columns) for columns in zip(*train))), test
-
-
-def _decoded(data: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Decode strips of images below each other into an array (n, 3, 32, 32)."""
-    strips = [
-        np.asarray(Image.open(io.BytesIO(data[start:end].tobytes())).convert("RGB"))
-        for start, end in zip([0, *ends[:-1]], ends)
-    ]
-    images = np.concatenate([strip.reshape(-1, 32, 32, 3) for strip in strips])
-    return np.ascontiguousarray(images.transpose(0, 3, 1, 2))
 
 
 def split(images: Images, seed: int) -> tuple[Images, Images, Scale]:
@@ -305,8 +255,8 @@ def lacking_epochs(network: Training, out: Path, checksum: str) -> list[int]:
     ]
 
 
-def _store(network: Training, paths: list[Path], checksum: str, out: Path) -> str:
-    return train(network, *read_images(paths), out, checksum)
+def _store(network: Training, source: Source, checksum: str, out: Path) -> str:
+    return train(network, *source.read(), out, checksum)
 
 
 def _write_checkpoint(state: dict[str, Any], path: Path, made: str) -> None:
