@@ -326,7 +326,7 @@ def _reason(
     has_number = not np.isnan(row.ours)
     if row.source == CLAIM and has_number:
         return why
-    if has_number and np.isfinite(row.widest) and np.isfinite(row.low):
+    if row.verdict != verdicts.UNJUDGED and np.isfinite(row.widest):
         return (
             f"the 95 % prediction interval of {row.reps:.0f} seeds is {row.high - row.low:.3g} "
             f"wide, and the paper's numbers beside this one differ by {row.widest:.3g}"

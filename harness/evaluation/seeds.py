@@ -26,6 +26,7 @@ from harness.evaluation import items
 
 LEVEL = 0.95
 PLACE = ["row", "column"]
+UNJUDGED = "seeds"  # key in `reasons` of a configuration
 ONE = "one network was trained, so the spread of the seeds is not known"
 
 
@@ -73,12 +74,14 @@ def answers(
     widest : callable
         (row, column) -> largest width of an interval that is a test.
     settings : Settings
-        Settings of the experiment. `settings.compare` names the items.
+        Settings of the experiment. `settings.compare` names the items. The reason "seeds", if there
+        is one, says why the numbers are shown and not judged.
     otherwise : str or callable, optional
         Reason why other reported numbers have none of ours, as in `items.answers`.
     """
     ours = items.numbers(table, "{row}", "{column}")
-    ours["why"] = [ONE if reps < 2 else None for reps in ours["reps"]]
+    unjudged = settings.reasons.get(UNJUDGED)
+    ours["why"] = [ONE if reps < 2 else unjudged for reps in ours["reps"]]
     ends = table[[*PLACE, "low", "high"]].assign(
         widest=[widest(r.row, r.column) for r in table.itertuples()]
     )

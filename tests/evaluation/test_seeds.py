@@ -11,11 +11,11 @@ ROW = "CIFAR-10, LeNet"  # printed: accuracy .727, cross entropy .823, CKCE .301
 PLACE = ("moskvichev2025", ["table1"])
 
 
-def compared(values, widest):
+def compared(values, widest, *more):
     """Compare the values of some seeds with the printed accuracy of LeNet."""
     frame = pd.DataFrame({"row": ROW, "column": "accuracy", "value": values, "key": "cell"})
     table = seeds.intervals(frame, seeds.PLACE)
-    settings = compose(["experiment=moskvichev2025_table1"])
+    settings = compose(["experiment=moskvichev2025_table1", *more])
     ours = seeds.answers(table, lambda row, column: widest, settings, "not trained")
     rows = reproduction.compare(ours, *PLACE)
     return rows.set_index(["row", "column"])
@@ -60,6 +60,12 @@ def test_one_seed_judges_nothing():
     assert row["verdict"] == "not reproducible here" and row["reason"] == seeds.ONE
     other = compared([0.727], 0.2).loc[(ROW, "CKCE")]
     assert np.isnan(other["ours"]) and other["reason"] == "not trained"
+
+
+def test_seeds_with_a_reason_are_shown_and_not_judged():
+    row = compared([0.72, 0.73, 0.74], 0.2, "+reasons.seeds=too short").loc[(ROW, "accuracy")]
+    assert row["verdict"] == "not reproducible here" and row["reason"] == "too short"
+    assert row["ours"] == pytest.approx(0.73) and row["low"] < 0.72 < 0.74 < row["high"]
 
 
 @pytest.mark.parametrize(
