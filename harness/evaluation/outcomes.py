@@ -159,9 +159,8 @@ def sentence(counts: Mapping[str, int]) -> str:
     unjudged = n["ours of other data"] + n["no number of ours"] + n["no test"]
     again = n["within seeds"] + n["outside seeds"] + n["seeds too far apart"]
     trained = (
-        f"For {again:,}, networks were trained again: {n['within seeds']:,} lie inside the "
-        f"interval of the seeds, {n['outside seeds']:,} outside, and for "
-        f"{n['seeds too far apart']:,} the interval is too wide for a test. "
+        f"For {again:,}, networks were trained again: {n['outside seeds']:,} lie outside their "
+        f"spread, {n['within seeds']:,} inside, {n['seeds too far apart']:,} cannot be tested. "
     )
     return (
         f"Of {sum(n.values()):,} printed numbers, {n['recomputed and agreeing']:,} were recomputed "

@@ -104,8 +104,8 @@ def kinds(agreeing: pd.DataFrame) -> str:
     return (
         f"Of the {len(agreeing)}, {is_error.sum()} are standard errors and {accuracy.sum()} "
         f"accuracies. {has_ridge.sum()} ({(has_ridge & is_error).sum()} of these standard errors) "
-        "are of kernel ridge, whose ridge we chose after seeing the printed numbers. "
-        f"{one_test.sum()} are one test: they share the rows of DenseNet-161."
+        "are of kernel ridge, whose ridge we chose after seeing the numbers. "
+        f"{one_test.sum()} are one test, of DenseNet-161's rows."
     )
 
 
