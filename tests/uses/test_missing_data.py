@@ -223,10 +223,14 @@ def run_commands(cli, entry):
 
 
 def our_numbers(out, paper):
-    """Return what a paper's experiments compared with numbers of ours, from all files below out."""
+    """Return what a paper's experiments computed for printed numbers, from all files below out.
+
+    An estimate may be undefined on the few rows of a made file, if rounding chose the ridge.
+    """
     frames = [pd.read_csv(path) for path in out.rglob("reproduction.csv")]
     rows = pd.concat([frame for frame in frames if frame["experiment"].iloc[0].startswith(paper)])
-    return rows.dropna(subset="ours").astype(dict.fromkeys(KEY, str))
+    is_undefined = rows["reason"].str.startswith("undefined", na=False)
+    return rows[rows["ours"].notna() | is_undefined].astype(dict.fromkeys(KEY, str))
 
 
 @pytest.mark.parametrize(
@@ -269,7 +273,10 @@ def test_the_auroc_of_imdb_reviews(missing, made, cli, out, monkeypatch):
 
 @pytest.mark.slow
 def test_table_1_of_berta2026_from_a_task_of_tabrepo(missing, made, cli, out, monkeypatch):
-    """A single task gives one group. Shares are compared only if all estimators are there."""
+    """A task gives one group, or one for each partition on which the share is defined.
+
+    Shares are compared only if all estimators are there.
+    """
     monkeypatch.setenv("CALHARNESS_DATA", str(made[0]))
     entry = next(entry for entry in missing.entries() if entry.name == "tabrepo")
     verified, _ = run_commands(cli, entry)
@@ -277,4 +284,4 @@ def test_table_1_of_berta2026_from_a_task_of_tabrepo(missing, made, cli, out, mo
     (path,) = out.rglob("berta2026_table1-*.csv")
     table = pd.read_csv(path)
     shares = table[table["column"].eq("multiclass L2 (%)") & table["classifier"].eq("Isotonic")]
-    assert len(shares) and shares["mean"].notna().all() and shares["groups"].eq(1).all()
+    assert len(shares) and shares["mean"].notna().all() and shares["groups"].isin([1, 2]).all()
