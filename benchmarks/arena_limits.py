@@ -17,8 +17,8 @@ its probabilities under p and under C. So the posterior of s given a sample is
 
 and the Bayes estimates of the errors are multiples of the posterior means of s and s^2. Their root
 mean squared errors at s = 1, divided by the true errors, are the result. They are over REPS
-samples. No estimator sees C, so that these numbers are limits for reference. They use the whole
-vector of predictions under all notions. It takes about two CPU minutes.
+samples. These numbers are a reference and no lower bound: at s = 1 another estimate can be more
+accurate. They use the whole vector of predictions under all notions. It takes two CPU minutes.
 """
 
 from __future__ import annotations
