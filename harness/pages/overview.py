@@ -60,7 +60,7 @@ def pages(sources: Sources) -> Files:
 
 
 def simple_rules(root: Path) -> list[dict[str, Any]]:
-    """Return the simple rules for the L1 error that are recommended before `best`, with notions."""
+    """Return the simple rules for the L1 error that come before `best` at an n, with notions."""
     table = arena_answers.read_simple(root / "arena" / "index_simple_rules.csv")
     rules = (
         (words, arena_answers.describe_simple(table, notion, "l1"))

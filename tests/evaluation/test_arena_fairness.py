@@ -109,7 +109,24 @@ def test_three_estimators_are_chosen_on_the_development_families_alone(settings)
     tested = settings[test & settings["estimand"].eq("l1")]
     both = pd.concat([tested, medians(tested, l1.loc[ALL_N, "members"])])
     assert l1.loc[ALL_N, "ratio"] == pytest.approx(arena.better(both, RULE_ID, "best").ratio)
-    assert l1["recommended"].eq(l1.loc[ALL_N, "ratio"] <= TIE).all()
+
+
+def test_a_rule_is_recommended_where_its_own_ratio_is_a_tie(settings):
+    """The mean over n hides an n at which the rule is worse."""
+    first = settings["n"].min()
+    # `best` becomes much worse at the first n, and better at the others.
+    factors = np.where(settings["n"].eq(first), 1000.0, 0.3)
+    factors = np.where(settings["estimator"].eq("best"), factors, 1.0)
+    scaled = settings.assign(
+        rmse=factors * settings["rmse"],
+        errors=[factor * e for factor, e in zip(factors, settings["errors"])],
+    )
+    table = simple_rules(scaled, DEVELOPMENT)
+    at_n = table[table["n"].ne(ALL_N)]
+    assert at_n["recommended"].eq(at_n["ratio"] <= TIE).all()
+    assert at_n["recommended"].eq(at_n["n"].eq(first)).all()
+    together = table[table["n"].eq(ALL_N)]
+    assert (together["ratio"] < 1.0).all() and not together["recommended"].any()
 
 
 def test_the_chosen_three_have_the_smallest_mean_log_rmse(settings):

@@ -91,17 +91,19 @@ def test_records_without_rival_or_without_answers():
 
 def test_the_line_of_python_computes_the_simple_rule():
     members = ("binned15", "debiased15_l1", "kde_top_label")
-    place = {"notion": "classwise", "estimand": "l1", "members": members, "recommended": True}
+    place = {"notion": "classwise", "estimand": "l1", "members": members}
     interval = {"low": 0.8, "high": 1.0}
     simple = pd.DataFrame([{**place, **interval, "n": n, "ratio": ratio}
                            for n, ratio in ((0, 0.9), (200, 1.2), (1000, 0.7))])  # fmt: skip
     rule = arena_answers.describe_simple(simple, "classwise", "l1")
-    assert rule["ratio"] == "0.90 [0.80, 1.00]" and rule["recommended"]
+    assert rule["ratio"] == "0.90 [0.80, 1.00]" and rule["recommended"] == "n = 1,000"
     assert rule["by_n"] == "1.20 at n = 200, 0.70 at n = 1,000"
     p, y = harness.load_problem("dirichlet3_overconfident").sample(100, np.random.default_rng(0))
     value = eval(rule["code"], {"np": np, "harness": harness, "p": p, "y": y})
     values = [harness.estimate(name, p, y, "classwise")["l1"].value for name in members]
     assert value == sorted(values)[1]
+    worse = arena_answers.describe_simple(simple.assign(ratio=1.04), "classwise", "l1")
+    assert worse["recommended"] == ""
     assert arena_answers.describe_simple(simple, "binary", "l1") is None
     assert arena_answers.describe_simple(None, "classwise", "l1") is None
 

@@ -174,16 +174,17 @@ def simple() -> str:
         members = ", ".join(f"`{name}`" for name in rule["members"])
         rows.append([title, members, rule["ratio"], rule["by_n"].replace("at n = ", "at ")])
         if rule["recommended"]:
-            first.append(f"{title[0].upper()}{title[1:]}:\n\n    {rule['code']}")
+            place = f"{title[0].upper()}{title[1:]}, {rule['recommended']}"
+            first.append(f"{place}:\n\n    {rule['code']}")
     head = ["errors", "the median of", "its RMSE / that of `best`", "by n"]
     text = (
-        f"A rule whose ratio is at most {TIE:g} as a mean over n is recommended before `best`. The "
-        "families that decide this are those of the ratio. At an n with a number above 1, `best` "
-        "has the smaller error. In Python, with predictions p and labels y:"
+        f"At an n where its ratio is at most {TIE:g}, a rule is recommended before `best`. The "
+        "families that decide this are those of the ratio. In Python, with predictions p and "
+        "labels y:"
     )
     text = "\n\n".join([textwrap.fill(text, 130, break_on_hyphens=False), *first])
     if not first:
-        text = f"No rule has a ratio of at most {TIE:g}, with which it would be recommended first."
+        text = f"No rule has a ratio of at most {TIE:g} at any n, so that none comes before `best`."
     return f"{table(head, rows)}\n\n{text}"
 
 

@@ -19,7 +19,7 @@ from harness.evaluation.arena.record_arrays import Floats
 from harness.evaluation.arena.rules import BOARD, BOUND_KINDS, SETTING, floors, is_published
 
 RULE_ID = "median of three"
-TIE = 1.03  # a rule whose RMSE is at most this many times that of `best` is recommended first
+TIE = 1.03  # the rule is recommended at an n where its RMSE is at most this many times `best`'s
 COLUMNS = [*BOARD, "n", "members", "ratio", "low", "high", "families", "recommended"]
 ALL_N = 0  # the n of the row on all n together
 
@@ -51,8 +51,8 @@ def simple_rules(
             RMSE of the median divided by the RMSE of `own` on the other families, as in
             `arena.Statement`.
         recommended
-            True if the ratio over all n is at most TIE: of two equal rules, the simple one is
-            recommended first.
+            The result of `is_recommended` at an n. For all n together, True if it is True at
+            every n: a mean over n can be that of a much better and a much worse n.
 
         A board with fewer than three such estimators has no row.
     """
@@ -69,13 +69,27 @@ def simple_rules(
             continue
         parts = {ALL_N: logs, **dict(list(logs.groupby("n")))}
         results = {n: statement(part, RULE_ID, own) for n, part in parts.items()}
-        is_tied = results[ALL_N].ratio <= TIE
+        tied = {n: is_recommended(results[n].ratio) for n in results if n != ALL_N}
+        tied[ALL_N] = all(tied.values())
         rows += [
             {**dict(zip(BOARD, key)), "n": n, "members": members, **_numbers(result),
-             "recommended": is_tied}
+             "recommended": tied[n]}
             for n, result in results.items()
         ]  # fmt: skip
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def is_recommended(ratio: float) -> bool:
+    """Return True if a rule with this ratio at an n is recommended there before `best`.
+
+    Of two equal rules, the simple one is recommended. False for NaN.
+
+    Examples
+    --------
+    >>> is_recommended(0.8), is_recommended(1.2), is_recommended(float("nan"))
+    (True, False, False)
+    """
+    return ratio <= TIE
 
 
 def _numbers(result: Statement) -> dict[str, float]:

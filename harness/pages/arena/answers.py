@@ -18,10 +18,11 @@ from harness.common.wording import (
     format_seconds,
     format_signed,
     format_whole_percent,
+    join_numbers,
 )
 from harness.evaluation import arena
 from harness.evaluation.arena.better_or_worse import LEAST_FAMILIES
-from harness.evaluation.arena.simple_rule import ALL_N
+from harness.evaluation.arena.simple_rule import ALL_N, TIE, is_recommended
 from harness.pages.templating import NO_BREAK
 
 Row = Mapping[str, Any]
@@ -92,7 +93,10 @@ def describe_simple(
         members
             Ids of the three estimators.
         recommended
-            True if the rule is recommended before `best`.
+            The n at which the rule is recommended before `best`, as text: "n = 200 and 1,000".
+            "" if there are none.
+        tie
+            The largest ratio at such an n, as text.
         ratio, by_n
             Its error divided by that of `best`, with the interval, and the same at each n.
         code
@@ -106,8 +110,10 @@ def describe_simple(
     first, at_n = rows[rows["n"].eq(ALL_N)].iloc[0], rows[rows["n"].ne(ALL_N)].sort_values("n")
     members = list(first["members"])
     names = ", ".join(f'"{name}"' for name in members)
+    sizes = [row.n for row in at_n.itertuples() if is_recommended(row.ratio)]
     return {
-        "members": members, "recommended": bool(first["recommended"]),
+        "members": members, "tie": f"{TIE:g}",
+        "recommended": f"n = {join_numbers(sizes)}" if sizes else "",
         "ratio": format_interval(first["ratio"], first["low"], first["high"]),
         "by_n": ", ".join(f"{row.ratio:.2f} at n = {row.n:,}" for row in at_n.itertuples()),
         "code": f'np.median([harness.estimate(e, p, y, "{notion}")["{estimand}"].value '
