@@ -1,5 +1,6 @@
 """The limit of somebody who knows the shape of an error, but not its size."""
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -45,16 +46,25 @@ def test_vectors_stay_in_the_simplex_up_to_the_largest_scale():
 
 def test_the_limit_at_large_n_is_that_of_the_fisher_information(monkeypatch):
     """Inside the prior, the relative error is near 1 / sqrt(n I), I = E (C - p)^2 / (C (1 - C))."""
-    problem = harness.load_problem("beta_overconfident")
+    name = "beta_overconfident"
+    problem = harness.load_problem(name)
     monkeypatch.setattr(arena_limits, "SIZES", (20_000,))
     monkeypatch.setattr(arena_limits, "REPS", 60)
-    ((l1, l2_squared, largest),) = arena_limits.relative_errors(problem).values()
+    ((l1, l2_squared, largest),) = arena_limits.relative_errors(name, problem).values()
     p, _ = problem.sample(20_000, np.random.default_rng(1))
     c = problem.posterior(p)
     expected = (20_000 * np.mean((c - p) ** 2 / (c * (1.0 - c)))) ** -0.5
     # The root mean square of 60 normal errors has the relative error 1 / sqrt(120): 4 of them.
     assert largest > 2.0 and l1 == pytest.approx(expected, rel=4.0 / np.sqrt(120.0))
     assert l2_squared == pytest.approx(2.0 * l1, rel=0.1)
+
+
+def test_no_problem_and_no_n_share_a_sample():
+    """Shared noise would not average out in a mean over problems, nor along n in a picture."""
+    places = itertools.product(("wavy_k2", "wavy_k3"), (50, 100), range(2))
+    draws = [arena_limits.sample_rng(*place).random() for place in places]
+    assert len(set(draws)) == 8
+    assert arena_limits.sample_rng("wavy_k2", 50, 0).random() == draws[0]
 
 
 def test_limits_are_multiples_of_the_truths_and_leave_out_truths_of_0():
