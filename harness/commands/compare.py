@@ -39,7 +39,7 @@ def command(
         typer.Option(
             "--rebuild",
             help="Compute missing cells of the baseline and store it (in all 3 CPU hours), or only "
-            "those of the given estimators.",
+            "those of the given estimators, which may be new.",
         ),
     ] = False,
     quick: Annotated[

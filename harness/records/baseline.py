@@ -225,7 +225,9 @@ def samples_digest(settings: Settings) -> str:
 
 def _changed(name: str, settings: Settings, description: Description) -> str | None:
     """Return the reason why the samples of an experiment are not those of the baseline."""
-    if description.configuration.get(name) != samples_digest(settings):
+    if name not in description.configuration:
+        return None  # a new experiment, whose estimators `_outdated` names
+    if description.configuration[name] != samples_digest(settings):
         return f"the cells of {name} have changed"
     if removed := {*description.estimators.get(name, ())} - settings.estimator.keys():
         return f"{name} no longer has {', '.join(sorted(removed))}"

@@ -82,18 +82,35 @@ def store(
 def check_samples(plans: Mapping[str, Plan], folder: str | Path | None = None) -> None:
     """Raise BadInputError if the samples of plans are not those of the baseline in a folder.
 
-    Estimators may differ. Data files must be the same.
+    Estimators may differ. Data files must be the same. An experiment that the baseline does not
+    have yet may have any part of its samples.
     """
     where = find_folder(folder)
     description = baseline_description.read(where)
     for name, plan in plans.items():
-        if description.configuration.get(name) != baseline.samples_digest(plan.settings):
+        if name not in description.configuration:
+            _check_part(name, plan, description)
+        elif description.configuration[name] != baseline.samples_digest(plan.settings):
             raise baseline.unusable(where, f"the cells of {name} have changed")
         for id, problem in plan.problems.items():
             if reason := ProblemSpec.of(problem.object).unavailable:
                 raise BadInputError(f"the samples of {id} cannot be drawn: {reason}")
             if description.keys.get(id) != problem.key:
                 raise baseline.unusable(where, f"the samples of {id} have changed")
+
+
+def _check_part(name: str, plan: Plan, description: Description) -> None:
+    """Raise BadInputError if a new experiment has samples that the baseline does not have."""
+    for problem, notions in describe({name: plan}).samples.items():
+        for notion, sizes in notions.items():
+            stored = description.samples.get(problem, {}).get(notion, {})
+            for n, reps in sizes.items():
+                if reps > stored.get(n, 0):
+                    raise BadInputError(
+                        f"{name} is not in the baseline, which has {stored.get(n, 0)} of its "
+                        f"{reps} samples of {problem}, {notion}, n = {n}; give the experiment "
+                        "samples of the arena, or compute the whole baseline."
+                    )
 
 
 def _write_estimators(frame: pd.DataFrame, out: Path, folder: Path) -> list[Path]:
@@ -131,12 +148,12 @@ def _with_other_costs(
 
 
 def _with_estimators(stored: Description, added: Description) -> Description:
-    """Return a stored description in which experiments have the estimators of `added` too."""
-    every = {
-        name: [*dict.fromkeys([*ids, *added.estimators.get(name, ())])]
-        for name, ids in stored.estimators.items()
-    }
-    return replace(stored, estimators=every)
+    """Return a stored description with the estimators of `added` and its new experiments."""
+    every = {name: [*ids] for name, ids in stored.estimators.items()}
+    for name, ids in added.estimators.items():
+        every[name] = [*dict.fromkeys([*every.get(name, ()), *ids])]
+    configuration = {**added.configuration, **stored.configuration}
+    return replace(stored, estimators=every, configuration=configuration)
 
 
 def describe(plans: Mapping[str, Plan]) -> Description:

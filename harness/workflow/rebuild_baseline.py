@@ -41,7 +41,8 @@ def rebuild(
     ------
     BadInputError
         If the arena has no such estimator, or if its problems, sample sizes or replications are not
-        those of the baseline, so that all estimators have to be computed again.
+        those of the baseline, so that all estimators have to be computed again. An experiment that
+        the baseline does not have is added if its samples are among those of the baseline.
     """
     compared = _settings(baseline.experiments(), overrides)
     shown = {} if folder else _settings(baseline.experiments(compared=False), overrides)
@@ -96,12 +97,17 @@ def _restricted(
 
 
 def _copy_truths(estimators: Collection[str], folder: Path, out: Path) -> None:
-    """Copy the stored truths of the estimators into `out`, so that none is computed again."""
-    for id in estimators:
-        path = tables.file_path(folder, id)
-        if path.is_file():
-            columns = [*tables.TRUTH_OF, *schema.TRUTHS, "truth_method"]
-            tables.write_truths_of(tables.read(path, columns), out)
+    """Copy stored truths into `out`, so that none is computed again.
+
+    They are those of the estimators. An estimator without stored records has the truths of all
+    others, because the problems are the same.
+    """
+    paths = [tables.file_path(folder, id) for id in estimators]
+    if not all(path.is_file() for path in paths):
+        paths = baseline.estimator_files(folder)
+    columns = [*tables.TRUTH_OF, *schema.TRUTHS, "truth_method"]
+    for path in paths:
+        tables.write_truths_of(tables.read(path, columns), out)
 
 
 def _rows_to_compute(experiment: Experiment) -> int:

@@ -196,6 +196,55 @@ def test_an_estimator_with_other_parameters_and_a_new_one_are_computed_alone(
     assert set(baseline.load(copied)["estimator"]) == {"binned15", "binned15_mass", "corp"}
 
 
+def with_new_experiment(monkeypatch, *samples):
+    """Let the arena have a further experiment, with the estimator corp and these samples."""
+    settings = baseline.compose_settings
+    more = ("estimator=[corp]", *samples)
+    monkeypatch.setattr(
+        baseline,
+        "compose_settings",
+        lambda name, o=(): settings("arena", (*(more if name == "arena_new" else ()), *o)),
+    )
+    monkeypatch.setattr(
+        baseline, "experiments", lambda compared=True: ["arena", "arena_new"] if compared else []
+    )
+
+
+def test_a_new_experiment_is_added_to_the_baseline(cli, copied, held, tmp_path, monkeypatch):
+    with_new_experiment(monkeypatch, "reps=3", "problem=[beta_overconfident]")
+    with pytest.raises(BadInputError, match="of corp have changed; .*--rebuild corp"):
+        baseline.read(copied)
+    stored = baseline_description.read(copied)
+    out = tmp_path / "out"
+    words = ("compare", "--rebuild", "corp", f"out={out}", "engine=serial")
+    code, text, err = cli(*words, f"baseline={copied}")
+    assert code == 0 and "3 computed, 0 failed" in text, err
+    changed = {name for name, digest in digests(copied).items() if held[1].get(name) != digest}
+    assert changed == {"corp.parquet", "costs.csv", "baseline.json"}
+    added = baseline.read(copied).description
+    assert added.samples == stored.samples and added.reps == 4
+    assert added.estimators == stored.estimators | {"arena_new": ["corp"]}
+    rows = baseline.load(copied)
+    truths = rows[rows["estimand"].eq("l2_squared") & rows["problem"].eq("beta_overconfident")]
+    assert truths.groupby("estimator", observed=True).size()["corp"] == 3
+    assert truths["truth"].nunique() == 1  # as for the others
+
+
+def test_a_new_experiment_with_samples_of_its_own_is_refused(
+    cli, copied, held, tmp_path, monkeypatch
+):
+    words = ("compare", "--rebuild", "corp", f"out={tmp_path / 'out'}", f"baseline={copied}")
+    for samples, sentence in (
+        ("reps=5", "has 4 of its 5 samples of beta_overconfident, binary, n = 100"),
+        ("n=200", "has 0 of its 4 samples of beta_overconfident, binary, n = 200"),
+    ):
+        with monkeypatch.context() as patch:
+            with_new_experiment(patch, samples)
+            code, _, err = cli(*words)
+        assert code == 2 and sentence in err
+    assert not changed_files(copied, held) and not (tmp_path / "out" / "records").exists()
+
+
 def test_records_that_the_page_only_shows_are_computed_alone_too(
     cli, copied, tmp_path, monkeypatch
 ):
