@@ -19,7 +19,7 @@ and the Bayes estimates of the errors are multiples of the posterior means of s 
 mean squared errors at s = 1, divided by the true errors, are the result. They are over REPS
 samples. These numbers are a reference and no lower bound: at s = 1 another estimate can be more
 accurate. They use the whole vector of predictions under all notions. The samples of each problem
-and n are drawn anew, so that the errors of a mean over problems average out. It takes eight CPU
+and n are drawn anew, so that the errors of a mean over problems average out. It takes four CPU
 minutes.
 """
 
