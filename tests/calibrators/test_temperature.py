@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from samples import rng
 from scipy.special import expit, logit
 
-from harness.calibrators import Temperature, logits, temperature
+from harness.calibrators import Temperature, logits
 from harness.math.softmax import softmax
 
 
@@ -111,13 +111,3 @@ def test_temperature_is_the_plain_bisection_where_gradients_vanish(pairs):
     p, y = np.array([p for p, _ in pairs]), np.array([y for _, y in pairs])
     bits_of_temperature(p, y)
     bits_of_temperature(np.column_stack([1 - p, p]), y)
-
-
-def test_temperature_computes_few_gradients(monkeypatch):
-    """Bisection alone would compute 30 gradients. Newton's method needs about ten."""
-    asked = []
-    p = rng(1).beta(0.5, 0.5, 2000)
-    y = (rng(2).random(2000) < expit(0.4 * logit(p))).astype(int)
-    monkeypatch.setattr(temperature, "expit", lambda x: asked.append(1) or expit(x))
-    assert Temperature().slope(p, y) == plain_temperature(p, y)[0]
-    assert len(asked) <= 12

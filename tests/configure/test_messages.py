@@ -14,19 +14,14 @@ from harness import BadInputError
 # a command line => an id, option or remedy that the message names; @ stands for experiment=smoke
 MISTAKES = """
 lst problems => (did you mean 'list'?)
-smoke => did you mean experiment=smoke?
 help pln => (did you mean 'plan'?)
 run => no problem is selected; give problem=[ID,...] or experiment=ID
 run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ --rep 3 => there is no flag '--rep'; options are written without dashes, so give reps=3
-@ -x => there is no flag '-x'
 @ --cfg foo => invalid choice: 'foo'
 @ --cfg => expected one argument
 -m seed=0,1 => -m is given without an experiment= or problem= to run
--m @ --jobs 3 => jobs=3
--m @ +foo=1,2 => there is no option 'foo'
 -m experiment=smoke,smokee => there is no experiment 'smokee' (did you mean 'smoke'?)
--m @ n=[1, => n=[1, lacks a closing bracket
 -m @ hydra/launcher=nope => there is no hydra/launcher 'nope'; known are basic, joblib
 @ hydra/launcher=submitit_nope => `pip install 'calharness[slurm]'` installs it
 @ estimator=[binned15, oracle] => put quotes around it: 'estimator=[binned15, oracle]'
@@ -34,15 +29,12 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ n => 'n' has no value; give n=VALUE
 @ n:5 => 'n:5' is not an option (did you mean 'n'?)
 @ n=100,200 => n=100,200 is a list without brackets; write 'n=[100,200]'
-@ n=100 200 => write 'n=[100,200]'
 @ n=range(100,400,100) => write 'n=[100,200,300]'
 @ n=[100,200 => lacks a closing bracket; write 'n=[100,200]'
 @ estimator=binned15,kde => write 'estimator=[binned15,kde]'
-@ +estimator=kde,kkr => write '+estimator=[kde,kkr]'
 @ sweep.estimator.binned15.bins=5,10 => write 'sweep.estimator.binned15.bins=[5,10]'
-@ seed=0,1 => write 'sweep.seed=[0,1]', or -m for a job of each value
 @ jobs=1,2 => jobs=1,2 has several values; give one, or -m for a job of each value
-@ n=[1,2],[3,4] => has several values; give one
+@ seed=0,1 => write 'sweep.seed=[0,1]', or -m for a job of each value
 @ "title='a',b" => is a text with a comma
 @ estimator.binned15.bins=interval(2,9) => cannot be read
 @ sweep.binned15.bins=[5,6] => give sweep.estimator.binned15.bins=[values]
@@ -50,19 +42,12 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ 'paper=${foo}' => Interpolation key 'foo' not found
 @ rep=3 => there is no option 'rep' (did you mean 'reps'?)
 @ +foo=1 => there is no option 'foo'; options are problem, estimator, experiment, n, reps
-@ label.problem.beta_wavy=x => did you mean 'labels.problem.beta_wavy'?
-@ labels.problems=x => did you mean 'labels.problem'?
 @ labels.problem=3 => labels.problem is 3
-@ figure.dpj=1 => did you mean 'figure.dpi'?
 @ +figure.dpj=1 => did you mean 'figure.dpi'?
 @ figure=3 => figure is 3
-@ figure.caption=[a] => figure.caption is ['a']
 @ figure.estimators=[kde] => figure.estimators has kde
 @ estimator=[binned15] figure.estimand=kl => figure.estimand is 'kl'
-@ figure.size=[0,3] => figure.size is [0, 3]
-@ figure.format=tiff => figure.format is 'tiff'
 @ figure.dpi=1 => figure.dpi is 1; give a number from 30 to 1200
-@ figure.panels_per_row=0 => figure.panels_per_row is 0
 @ bootstrap=200 => no problem of this run is a file whose rows could be resampled; leave it out
 @ estimator=[binned15] estimand=kl => no estimator of this run estimates; choose among l1, l2
 @ sweep=3 => sweep
@@ -72,29 +57,18 @@ run smoke => 'smoke' is not an option; did you mean experiment=smoke?
 @ sweep.estimator.binned15.binz=[5,6] => parameters are bins, rule
 @ sweep.estimator.binned15=[5,6] => give sweep.estimator.ID.PARAMETER=[values]
 @ sweep.sed=[5,6] => did you mean 'seed'?
-@ sweep.seed=[-1,0] => seed is -1
 @ sweep.reps=[1,2] => give reps=[1, 2]
-@ sweep.n=[10,20] => give n=[10, 20]
 @ sweep.out=[a,b] => out cannot be swept
-@ sweep.records_of=[a,b] => records_of cannot be swept
-@ sweep.bootstrap=[0,null] => bootstrap is swept, but it changes no cell
 @ sweep.problem.beta_calibrated.q=[1,2] => parameters are a, b, map
 problem=beta_wavy estimator=[simplex_ece] sweep.estimator.simplex_ece.intervals=[3,4] => no binary
-@ sweep.jobs=[1,2] => jobs cannot be swept
 @ sweep.estimator.kde.bandwidth=[0.1,0.2] => add it to estimator=[...]
 experiment=ranking_dirichlet10 sweep.seed=[0,1] => leave out ranking or the sweep
 -m @ estimator.binned15.bins=5,0 => bins is 0
--m @ estimator.binned15.bins=5,5 => contains 5 twice
 -m @ estimator.binned15.bins=interval(2,9) => give values such as 1,2,5
--m @ estimator.binned15.bins=5,6 name=a,b => name cannot be swept
 -m @ out=a,b => out cannot be swept
--m @ estimator.binned15.binz=5,6 => binz
 -m @ shard=0,1 => shard is 1, but shards=1
--m @ estimator=[] seed=0,1 => no estimator is selected
 -m @ +estimator.x._target_=a.B,a.C => estimator.x._target_
 -m @ problem=beta_wavy,beta_wawy => there is no problem 'beta_wawy' (did you mean 'beta_wavy'?)
-plan -m @ sweep.sed=[1,2] => did you mean 'seed'?
-report -m @ seed=0,1 => run it first
 @ +n=5 => +n=5 cannot be read
 @ n.a=3 => n.a=3
 @ ~estimator => ~estimator cannot be read
@@ -109,15 +83,11 @@ experiment=[smoke,arena] => `-m experiment=a,b` runs several in turn
 @ estimator.binned15.binz=3 => did you mean 'estimator.binned15.bins'?
 @ +estimator.binned15.binz=3 => has no parameter binz (did you mean 'bins'?)
 @ estimator.variational_isotonic.folds=3 => +estimator.variational_isotonic.folds=VALUE
-@ estimator.binned15.bins=abc => bins is 'abc'; an integer
 @ +estimator.variational_isotonic.folds=abc => folds is 'abc'
 @ estimator.binned15=7 => estimator.binned15 is 7
 @ estimator.binned15.rule=mess => rule is 'mess'; allowed are width, mass, kmeans
-@ estimator.kde.bandwidth=0.1 => kde is not among the estimators of this run; add +estimator=kde
 @ +estimator.kde.bandwidth=0.1 => add +estimator=kde
-@ estimator.kdf.bandwidth=0.1 => did you mean 'kde'?
 @ +problem.beta_calibrated.a=abc => problem 'beta_calibrated'
-@ +problem.beta_calibrated.q=1 => parameters are a, b, map
 @ problem.beta_calibrated.q=1 => beta_calibrated has map, a, b.
 problem=beta_calibrated_legacy estimator=[binned15] n=[300] => for certain n; choose among 200, 264
 @ +estimator.mine=3 => by +estimator.mine._target_=module.ClassOrFunction
@@ -125,7 +95,6 @@ problem=beta_calibrated_legacy estimator=[binned15] n=[300] => for certain n; ch
 @ +estimator.mine._target_=nowhere.Mine => cannot import 'nowhere'
 @ +estimator.mine._target_=Mine => names no module; write my_module.Mine
 @ +estimator.mine._target_=math.Mine => module 'math' has no 'Mine'
-@ +estimator.mine._target_=math.Outer.Inner => cannot import 'math.Outer'
 @ +estimator.mine._target_=harness.estimators.Bootstrap => Bootstrap needs a value for estimator
 @ +estimator.mine._target_=harness.math.notions.one_hot +estimator.mine.k=3 => has no parameter k
 problem=predictions => problem.predictions.path is missing
@@ -136,24 +105,18 @@ problem=predictions problem.predictions.path=absent.csv => no file absent.csv
 @ name='a b' => name is 'a b'
 @ name=records => name is 'records', a folder that the harness uses itself
 @ out= => out is ''
-@ out=[a] => out is ['a']
 @ out=file/below => is a file; give the path of a folder
 @ "out='~no_such_user/x'" => which is not a path
-plan seed => 'seed' has no value; give seed=VALUE
-report @ --foo => there is no flag '--foo'
 report @ => run it first
 list estimator => did you mean 'estimators'?
 list things => give one of problems, estimators, experiments, calibrators
 list problems --al => list: No such option: --al
-list problems no_such_word => no problem matches no_such_word
 list estimators notion=strong => no estimator matches notion=strong
 list estimators kind=lower => estimators cannot be filtered by 'kind'
 info => info: Missing argument 'ID'; `calharness info --help`
 info beta_wawy => did you mean 'beta_wavy'?
-info nowhere.Mine => cannot import 'nowhere'
 check => check: Missing argument
 check binned16 => binned16
-check math.nope => module 'math' has no 'nope'
 check math.pi => math.pi
 status n=5 => it takes out=
 status out=nowhere => nowhere', which does not exist
@@ -165,12 +128,9 @@ data fetch tabrepo --folds x => such as 0,1
 data fetch kull_cifar --folds 0 => kull_cifar takes no options
 data verify no_pack => there is no pack 'no_pack'
 data make digits_networks --kinds foo => --kinds has foo; allowed are layers
-data make digits_networks --jobs 0 => greater than or equal to 1
 data make tabular_oof --models nope => --models has nope; allowed are CatBoost
 data make imagenet_brightness => Missing option '--images'
 judge preds.csv --level much => '--level'
-results --all => No such option: --all
-results nothing* => matches 'nothing*'
 results n=3 => has no option 'n'
 results --compute --store => --compute or --store
 compare mine.A --rebuilt => compare: No such option: --rebuilt

@@ -316,16 +316,9 @@ def test_papers_are_listed(paper, results, cli, monkeypatch):
     assert code == 2 and "no paper or item matches nothing-of-it" in error
 
 
-def test_lines_of_the_list_are_as_narrow_as_the_terminal(paper, results, capsys, monkeypatch):
-    import os
-    import sys
-
-    from harness.commands import listing
-
+def test_lines_of_the_list_are_as_narrow_as_they_should_be(paper, results, cli, monkeypatch):
     paper()
     monkeypatch.setenv("CALHARNESS_OUT", str(results))
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((44, 20)))
-    listing.command(["papers"])
-    lines = capsys.readouterr().out.splitlines()
+    monkeypatch.setenv("COLUMNS", "44")
+    lines = cli("list", "papers")[1].splitlines()
     assert max(len(line) for line in lines if "/" not in line and "=" not in line) <= 44

@@ -90,7 +90,6 @@ def truth_split_at_half(problem, side):
     )
 
 
-@pytest.mark.golden
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", by_setting("multiclass"), ids="-".join)
 def test_multiclass_truths_equal_an_independent_integration(setting):

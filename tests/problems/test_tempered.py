@@ -51,7 +51,6 @@ def test_truths_of_two_classes_equal_an_independent_quadrature():
         assert gap <= (4 * error if row["se"] else 2e-11), row
 
 
-@pytest.mark.golden
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "classes, notions",
@@ -67,7 +66,6 @@ def test_truths_of_more_classes_equal_an_independent_integration(classes, notion
         assert truth.error < 1e-3 * truth.value, row
 
 
-@pytest.mark.golden
 @pytest.mark.slow
 def test_truths_of_five_peaked_classes_equal_an_independent_integration():
     """The top-label value of their 4,000,000 samples in 2,000 cells has no error of its own: 4e-5

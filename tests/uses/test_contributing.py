@@ -20,14 +20,36 @@ DIFFS = [
     for page in PAGES
     for diff in re.findall(r"^```diff\n(.*?)^```", page.read_text(), flags=re.M | re.S)
 ]
-ADDED = "mean_gap or fair_coin or recentred or doe2027"  # ids that the diffs add
-# Which default tests can see an addition: all of some rooms, and elsewhere those that list files or
-# ids. In tests of the contract a component is a parameter, so that ADDED selects its tests.
-SEEING = ("commands", "configure", "golden", "plan", "uses")
-UNSEEN = ("contract", "execute", "faults", "math", "sources", "stand_ins")
-LISTING = re.compile(
-    r"\b(list_\w+|catalogue|frozen|printed|stored_numbers|r?glob|iterdir|ROOT|CONF|parents)\b"
-)
+ADDED = ("mean_gap", "fair_coin", "recentred", "doe2027")  # ids that the diffs add
+# The diffs change no file, so that only a test which lists ids or files of the checkout can see
+# them: all tests of the rooms whose commands list everything, and files with such a list elsewhere.
+SEEING = ("commands", "golden", "plan", "uses")
+# Of these rooms only the parameters that are added: their tests list files of their own.
+UNSEEN = ("contract", "execute", "judging", "sources", "stand_ins")
+IDS = re.compile(r"\b(list_(estimators|problems|experiments)|catalogue|papers\(\))")
+FOLDER = re.compile(r"\b(CHECKOUT|CONF|EXPERIMENTS|ROOT|parents)\b")
+LISTED = re.compile(r"\b(r?glob|iterdir)\(")
+# A plugin of pytest: keep the tests of an addition, slow ones too. Of the default tests in the
+# files that can see an addition, leave out those of one component or module that was there before.
+PLUGIN = """
+import harness
+
+ADDED, FILES = {added}, {files}
+OTHERS = {{*harness.list_estimators(), *harness.list_problems(), *harness.list_experiments()}}
+
+def sees_an_addition(test):
+    if any(name in test.nodeid for name in ADDED):
+        return True
+    if any(test.get_closest_marker(mark) for mark in ("slow", "golden")):
+        return False
+    parameters = test.callspec.params.values() if hasattr(test, "callspec") else ()
+    texts = [value for value in parameters if isinstance(value, str)]
+    of_one = any(text in OTHERS or text.startswith("harness.") for text in texts)
+    return test.nodeid.partition("::")[0] in FILES and not of_one
+
+def pytest_collection_modifyitems(items):
+    items[:] = [test for test in items if sees_an_addition(test)]
+"""
 
 
 def calharness(folder, package, *arguments):
@@ -78,18 +100,14 @@ def passes(copy, *command):
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
 
 
-def passes_tests(copy, *options):
-    here = Path(__file__).relative_to(ROOT)
-    passes(copy, "pytest", "-p", "no:cacheprovider", f"--ignore={here}", *options)
-
-
-def seeing_tests(copy):
+def seeing_files(copy):
     """Return the files of tests that can see an addition, relative to the copy."""
     names = []
     for path in sorted((copy / "tests").rglob("test_*.py")):
-        room = path.parent.name
-        if room in SEEING or room not in UNSEEN and LISTING.search(path.read_text()):
-            names.append(str(path.relative_to(copy)))
+        room, text = path.parent.name, path.read_text()
+        lists = IDS.search(text) or FOLDER.search(text) and LISTED.search(text)
+        if room in SEEING or lists and room not in UNSEEN:
+            names.append(path.relative_to(copy).as_posix())
     return names
 
 
@@ -100,9 +118,11 @@ def test_default_tests_and_lint_pass_with_the_additions(copy):
     if (ROOT / ".mypy_cache").is_dir():  # unchanged modules are not checked again
         shutil.copytree(ROOT / ".mypy_cache", copy / ".mypy_cache")
     passes(copy, "mypy")
-    marks = "not slow and not hours and not golden"
-    passes_tests(copy, "-n", "2", "--dist", "loadfile", "-m", marks, *seeing_tests(copy))
-    passes_tests(copy, "-m", "not hours", "-k", ADDED)
+    plugin = PLUGIN.format(added=ADDED, files=seeing_files(copy))
+    (copy / "seeing_additions.py").write_text(plugin)
+    ignored = f"--ignore={Path(__file__).relative_to(ROOT)}"
+    options = ("-p", "seeing_additions", "-p", "no:cacheprovider", "-m", "not hours", ignored)
+    passes(copy, "pytest", *options)
 
 
 @pytest.mark.slow

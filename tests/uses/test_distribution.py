@@ -179,14 +179,16 @@ def test_an_installed_wheel_needs_nothing_of_the_checkout(wheel, tmp_path):
 
 COMPARES = """
 import sys, harness
-harness.compare("my_module.mine", jobs=1, out=sys.argv[1]).to_pickle(sys.argv[1] + "/frame.pkl")
+part = dict(n=200, notion="binary", reps=10)
+frame = harness.compare("my_module.mine", **part, jobs=1, out=sys.argv[1])
+frame.to_pickle(sys.argv[1] + "/frame.pkl")
 print(harness.__file__)
 """
 
 
 @pytest.mark.slow
 def test_a_comparison_from_an_installed_wheel_equals_one_from_the_checkout(wheel, tmp_path):
-    """Compare quickly in both; packages other than calharness are those of this environment."""
+    """A small part of the arena. Packages other than calharness are those of this environment."""
     run(sys.executable, "-m", "venv", "environment", folder=tmp_path)
     python = tmp_path / "environment" / "bin" / "python"
     install = ("-m", "pip", "install", "-q", "--no-deps", "--no-compile", wheel)

@@ -49,20 +49,6 @@ def test_of_runs_that_start_in_the_same_second_the_later_one_counts(out):
     assert counts(text, "binned15")[0] == 5 and text.count(", 5 to do") == 1
 
 
-def test_watching_ends_when_nothing_is_to_do(out, monkeypatch):
-    shown = []
-    run_id = start(out)
-    monkeypatch.setattr(status, "WATCH_SECONDS", 0.01)
-
-    def show(text):
-        shown.append(text)
-        if len(shown) == 1:
-            provenance.finish(out, run_id, "finished", 90.0)
-
-    status.watch(out, show)
-    assert len(shown) == 2 and "running" in shown[0] and "finished after 90 s" in shown[1]
-
-
 def test_watching_an_empty_folder_waits_for_the_first_run(out, monkeypatch):
     shown, started = [], []
     monkeypatch.setattr(status, "WATCH_SECONDS", 0.01)
