@@ -76,6 +76,7 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "For class-wise errors _ is better in {} of {} lines and worse in {};": functools.partial(
             stored.verdicts_on_best, by_class=True
         ),
+        "from n = {:,} on, [a simple rule] has smaller L1 errors.": stored.simple_rule_from,
         (
             "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1, and the authors' "
             "code drops them as NaN"
