@@ -74,9 +74,11 @@ clusters: setup
 	test -x $(MOTO)/bin/moto_server || { $(PYTHON) -m venv $(MOTO) && \
 	$(MOTO)/bin/python -m pip install --quiet --disable-pip-version-check 'moto[server]>=5,<6'; }
 
+# `make slow` has the engines that need no further package.
 engines: clusters
 	CALHARNESS_MOTO_SERVER=$(CURDIR)/$(MOTO)/bin/moto_server $(BIN)/python -m pytest \
-	  -m "not hours" tests/execute/test_engines.py tests/records/test_remote.py
+	  -m "not hours" -k "not (loky or serial or joblib or answers_errors)" \
+	  tests/execute/test_engines.py tests/records/test_remote.py
 
 # docs/ into results/site/docs. A broken link, anchor or reference is an error.
 docs: setup

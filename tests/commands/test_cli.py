@@ -128,8 +128,8 @@ def test_failed_cells_give_status_1_and_one_sentence(cli, out, module):
 @pytest.mark.slow
 def test_predictions_file_under_all_notions(cli, result, tmp_path):
     rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(3), 300)
-    y = (rng.random(300)[:, None] > p.cumsum(axis=1)).sum(axis=1)
+    p = rng.dirichlet(np.ones(3), 120)
+    y = (rng.random(120)[:, None] > p.cumsum(axis=1)).sum(axis=1)
     chosen = (
         "estimator=[oracle,binned15,debiased15,kde,ukkr,skce,ckce,best,ici,variational_temperature]"
     )
@@ -141,7 +141,7 @@ def test_predictions_file_under_all_notions(cli, result, tmp_path):
     assert set(oracle["status"]) == {"skipped"}
     reasons = "posterior is not known|has no (?:top_label|classwise) notion"
     assert oracle["reason"].str.contains(reasons).all()
-    assert (table.loc[table["status"] == "ok", "n"] == 300).all()
+    assert (table.loc[table["status"] == "ok", "n"] == 120).all()
 
 
 def test_traceback_only_on_request(cli):

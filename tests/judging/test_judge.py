@@ -33,7 +33,7 @@ def test_answers_arrive_in_order_and_fewer_questions_change_nothing():
         questions=["how_far", "versus"],
         on_answer=lambda question, answer, data: answers.update({question: answer}),
     )
-    assert answers["versus"] == alone.unanswered["versus"] and "a second one" in answers["versus"]
+    assert answers["versus"] == alone.unanswered["versus"]
     assert alone.how_far == both.how_far and alone.calibrated is None
     assert both.others[0].data.name == "b"
 

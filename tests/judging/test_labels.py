@@ -31,15 +31,14 @@ def independent_rows(rng, n=300):
 
 def test_each_label_is_the_binary_problem_of_its_column():
     p, y = sample(np.random.default_rng(0), error=0.15)
-    judgement = harness.judge(p, y, classes=list("abcdef"), names=["mine"])
+    judgement = harness.judge(p, y, classes=list("abcdef"))
     gaps = [measure_gap(p[:, j], y[:, j], 0.95) for j in range(K)]
     adjusted = holm([gap.p_value for gap in gaps])
     frame = judgement.to_frame().loc[list("abcdef")]
     assert frame["p_value"].tolist() == adjusted
     assert frame["mean_p"].tolist() == [gap.mean_score for gap in gaps]
     assert judgement.labels[0].name == "a" and frame.loc["a", "verdict"] == "not calibrated"
-    assert frame.loc["a", "low"] > 0.0 and "a: scores are too high" in judgement.sentence
-    assert "mine: 300 rows, 6 labels" in str(judgement)
+    assert frame.loc["a", "low"] > 0.0
 
 
 def test_the_level_holds_for_all_labels_together():

