@@ -27,7 +27,12 @@ REPS = 3  # samples of a setting
 POINTS = 20_000  # predictions from which the true errors of a setting are computed
 SMALL_N, LARGE_N = (40, 1_500), (1_500, 20_000)  # ranges of the sample size
 SMALL_SHARE = {"scalar": 0.7, "vector": 0.85}  # share of settings with a size in SMALL_N
-LARGEST_ENTRIES = 40_000  # largest n k of vectors
+LARGEST_ENTRIES = 60_000  # largest n k of vectors
+CLASSES = (2, 3, 4, 5, 10, 0, 100)  # numbers of classes; 0 draws one of MANY_CLASSES
+CLASS_SHARES = (0.06, 0.22, 0.12, 0.1, 0.3, 0.15, 0.05)
+MANY_CLASSES = (11, 60)
+RARE = (0.001, 0.05)  # mean prediction of rare events
+RARE_MEAN = 0.25  # below this mean, the prior of the error is proportional to the mean
 # An error of fewer units of noise can hardly be detected. This share of such settings is used.
 DETECTABLE, UNDETECTABLE_SHARE = 2.0, 0.4
 CALIBRATED = "calibrated"  # shape of a setting without error
@@ -38,12 +43,26 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
 
 
+def rarity(mean: float) -> float:
+    """Return 1, or less for a mean nearer to 0 or 1 than RARE_MEAN, in proportion to the distance.
+
+    Examples
+    --------
+    >>> rarity(0.5), rarity(0.05), rarity(0.95)
+    (1.0, 0.2, 0.2)
+    """
+    return round(float(min(1.0, min(mean, 1.0 - mean) / RARE_MEAN)), 12)
+
+
 # Scalars
 
 
 def scalar_law(rng: np.random.Generator) -> Law:
     """Draw a distribution of scalar predictions. Return its sampler (n, rng) -> p (n,)."""
-    kind = rng.choice(["beta", "logit", "uniform", "top", "two"], p=[0.25, 0.2, 0.1, 0.3, 0.15])
+    kind = rng.choice(
+        ["beta", "logit", "uniform", "top", "two", "column", "rare"],
+        p=[0.22, 0.16, 0.07, 0.25, 0.12, 0.1, 0.08],
+    )
     if kind == "beta":
         a, b = log_uniform(rng, 0.08, 8), log_uniform(rng, 0.08, 8)
         base = lambda n, r: r.beta(a, b, n)  # noqa: E731
@@ -57,6 +76,13 @@ def scalar_law(rng: np.random.Generator) -> Law:
     elif kind == "top":
         inner = vector_law(rng, int(log_uniform(rng, 3, 40)))
         base = lambda n, r: inner(n, r).max(axis=1)  # noqa: E731
+    elif kind == "column":  # a class of many
+        classes = int(log_uniform(rng, 3, 100))
+        several, column = vector_law(rng, classes), int(rng.integers(classes))
+        base = lambda n, r: several(n, r)[:, column]  # noqa: E731
+    elif kind == "rare":
+        mean, a = log_uniform(rng, *RARE), log_uniform(rng, 0.2, 5)
+        base = lambda n, r: r.beta(a, a * (1.0 - mean) / mean, n)  # noqa: E731
     else:
         first, second, share = scalar_law(rng), scalar_law(rng), rng.random()
 
@@ -74,7 +100,10 @@ def scalar_law(rng: np.random.Generator) -> Law:
     if how < 0.35:  # an atom: one value has positive probability
         atom, share = float(rng.choice([0.0, 1.0, rng.random()])), rng.random()
         return lambda n, r: np.where(r.random(n) < share, atom, base(n, r))
-    if how < 0.42:  # saturated: many predictions are near 0 or 1
+    if how < 0.4:  # shares of the votes of an ensemble
+        voters = int(log_uniform(rng, 10, 500))
+        return lambda n, r: r.binomial(voters, base(n, r)) / voters
+    if how < 0.47:  # saturated: many predictions are near 0 or 1
         power = log_uniform(rng, 2, 8)
         return lambda n, r: (
             expit(power * logit(np.clip(base(n, r), 1e-12, 1 - 1e-12)))
@@ -102,6 +131,8 @@ def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> NamedMap:
         int(rng.choice(3, p=[0.45, 0.35, 0.2]))
     ]
     size = log_uniform(rng, 0.01, 0.35) * rng.choice([-1, 1])
+    if rng.random() < 0.5:
+        size *= rarity(reference.mean())
     kinds = [
         "logit",
         "sided",
@@ -115,7 +146,7 @@ def scalar_map(rng: np.random.Generator, reference: np.ndarray) -> NamedMap:
         "constant",
         "bent",
     ]
-    kind = rng.choice(kinds, p=[0.22, 0.07, 0.06, 0.13, 0.04, 0.15, 0.08, 0.07, 0.1, 0.03, 0.05])
+    kind = rng.choice(kinds, p=[0.2, 0.07, 0.05, 0.12, 0.04, 0.13, 0.08, 0.07, 0.17, 0.03, 0.04])
     envelope = [lambda p: 1.0, lambda p: 4 * p * (1 - p), lambda p: 2 * np.minimum(p, 1 - p)][
         int(rng.integers(3))
     ]
@@ -230,11 +261,14 @@ def vector_law(rng: np.random.Generator, k: int) -> Law:
             return np.where(r.random(n)[:, None] < share, a, b)
 
     how = rng.random()
-    if how < 0.1:
+    if how < 0.06:  # shares of the votes of an ensemble
+        voters = int(log_uniform(rng, 10, 500))
+        return lambda n, r: r.multinomial(voters, law(n, r)) / voters
+    if how < 0.14:
         values = law(int(log_uniform(rng, 2, 60)), rng)
         odds = rng.dirichlet(np.ones(len(values)))
         return lambda n, r: values[r.choice(len(values), n, p=odds)]
-    if how < 0.2:
+    if how < 0.23:
         power = log_uniform(rng, 2, 6)
 
         def saturated(n: int, r: np.random.Generator) -> np.ndarray:
@@ -351,6 +385,9 @@ class Setting:
         {estimand: true value}.
     shape : str
         Kind of the calibration map.
+    rarity : float
+        `rarity` of the mean of the predictions, or of the outcomes if it is larger. For vectors,
+        the mean is that of the largest prediction.
     """
 
     law: Law
@@ -358,6 +395,7 @@ class Setting:
     n: int
     truth: dict[str, float]
     shape: str
+    rarity: float
 
 
 def draw_setting(kind: str, rng: np.random.Generator) -> Setting:
@@ -382,8 +420,7 @@ def _propose(kind: str, rng: np.random.Generator) -> Setting | None:
         many = law(POINTS, rng)
         shape, curve = scalar_map(rng, np.sort(many))
     else:
-        share = [0.06] + [0.12] * 3 + [0.1] + [0.12] * 3 + [0.1, 0.02]
-        k = int(rng.choice([2, 3, 3, 4, 5, 10, 10, 10, int(log_uniform(rng, 2, 40)), 100], p=share))
+        k = int(rng.choice(CLASSES, p=CLASS_SHARES)) or int(log_uniform(rng, *MANY_CLASSES))
         n = int(min(log_uniform(rng, low, high), max(LARGEST_ENTRIES / k, low)))
         law = vector_law(rng, k)
         many = law(min(POINTS, 400_000 // k), rng)
@@ -399,7 +436,12 @@ def _propose(kind: str, rng: np.random.Generator) -> Setting | None:
     noise = np.sqrt((c * (1.0 - c)).reshape(len(c), -1).sum(axis=1).mean() / n)
     if truth["l1"] < DETECTABLE * noise and rng.random() > UNDETECTABLE_SHARE:
         return None
-    return Setting(law, curve, n, truth, shape)
+    if kind == "scalar":
+        means = many.mean(), c.mean()
+    else:
+        top = many.argmax(axis=1)[:, None]
+        means = tuple(np.take_along_axis(x, top, axis=1).mean() for x in (many, c))
+    return Setting(law, curve, n, truth, shape, max(map(rarity, means)))
 
 
 def simulate_setting(kind: str, number: int) -> tuple[list[Ingredients], Setting]:
@@ -408,7 +450,7 @@ def simulate_setting(kind: str, number: int) -> tuple[list[Ingredients], Setting
     Return the ingredients of each of its REPS samples, and the setting. All random numbers depend
     only on `kind` and `number`.
     """
-    rng = np.random.default_rng([15, KINDS.index(kind), number])
+    rng = np.random.default_rng([16, KINDS.index(kind), number])
     setting = draw_setting(kind, rng)
     samples = []
     for _ in range(REPS):

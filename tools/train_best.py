@@ -1,10 +1,15 @@
 """Run the simulations for `harness.estimators.Best`, and train its weights.
 
-    python tools/train_best.py FOLDER harness/estimators/best_weights.npz
+    python tools/train_best.py FOLDER harness/estimators/best_weights.npz --jobs 2
 
-Settings are drawn from the prior in best_prior.py. The simulation writes a file after every 100
-settings into FOLDER, and running it again continues. It takes about 30 CPU minutes, and the
-training about 5. The weights say which code, seed, commit and simulations made them.
+This makes the stored network of scalars again. Settings are drawn from the prior in best_prior.py.
+The simulation writes a file after every 100 settings into a folder of FOLDER that is named by the
+hash of its code. Running it again continues, and other code starts anew. It takes 17 CPU minutes,
+and the training one. The weights say which code, seed, commit and simulations made them. Processors
+round differently, so that another machine may get other last digits.
+
+The stored network of vectors is older: the commit in the weights has its code. `--kinds vector`
+trains a network with the present prior. It was no better (harness/estimators/BEST_NOTES.md).
 
 `--prior` weights the settings by their true error. docs/explanation/best.md compares the priors.
 """
@@ -12,8 +17,8 @@ training about 5. The weights say which code, seed, commit and simulations made 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,14 +27,17 @@ from pathlib import Path
 from subprocess import run
 from typing import Any
 
+import best_prior
 import numpy as np
-from best_prior import KINDS, simulate_setting
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
+from harness.common.writing import whole_file
 from harness.configure.options import option
 from harness.estimators import learned
 
 CHUNK = 100
-SETTINGS = {"scalar": 16_000, "vector": 10_000}
+SETTINGS = {"scalar": 20_000, "vector": 12_000}
 CELLS = 12  # cells of the log error in which simulated settings share a weight
 HIDDEN = (64, 48)
 FLOORS = {
@@ -53,42 +61,54 @@ SMALL = "small"  # shape of the settings whose error is below the prior's lower 
 WIDTH_STEPS, WIDTH_DECAY = 1500, 1e-4
 
 
-def simulate(kind: str, folder: Path, settings: int) -> None:
+def simulate(kind: str, folder: Path, settings: int, jobs: int) -> None:
     """Simulate settings 0, ..., settings - 1, and store one file per CHUNK settings."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for start in range(0, settings, CHUNK):
-        path = folder / f"{kind}_{start:06d}.npz"
-        if path.exists():
-            continue
-        begun = time.process_time()
-        rows = simulate_rows(kind, range(start, start + CHUNK))
-        temporary = path.with_suffix(".part")
-        with open(temporary, "wb") as file:
-            np.savez_compressed(file, **rows)
-        os.replace(temporary, path)
-        print(path.name, f"{time.process_time() - begun:.1f} CPU seconds", flush=True)
+    paths = [folder / f"{kind}_{start:06d}.npz" for start in range(0, settings, CHUNK)]
+    missing = [path for path in paths if not path.exists()]
+    begun = time.monotonic()
+    parallel = Parallel(jobs, return_as="generator_unordered")
+    for done, seconds in enumerate(parallel(delayed(_simulate_chunk)(p) for p in missing), 1):
+        left = (time.monotonic() - begun) / done * (len(missing) - done) / 60.0
+        print(
+            f"{kind}: {len(paths) - len(missing) + done} of {len(paths)} files, "
+            f"{seconds:.1f} CPU seconds, {left:.0f} min left", flush=True,
+        )  # fmt: skip
+
+
+def _simulate_chunk(path: Path) -> float:
+    """Simulate the settings of a file, store it, and return the CPU seconds."""
+    begun = time.process_time()
+    kind, start = path.stem.split("_")
+    with threadpool_limits(1), whole_file(path) as temporary, open(temporary, "wb") as file:
+        np.savez_compressed(file, **simulate_rows(kind, range(int(start), int(start) + CHUNK)))
+    return time.process_time() - begun
 
 
 def simulate_rows(kind: str, numbers: Iterable[int]) -> dict[str, np.ndarray]:
     """Return {name: array} with one row per sample of the settings with these numbers.
 
-    The arrays are features (rows, features), n, setting and shape (rows,), and for each estimand E:
-    truth_E, unit_E and lowest_E (rows,) and candidates_E (rows, candidates).
+    The arrays are features (rows, features), n, setting, shape, rarity, events and classes (rows,),
+    and for each estimand E: truth_E, unit_E and lowest_E (rows,) and candidates_E (rows,
+    candidates).
     """
-    rows: dict[str, list[Any]] = {"features": [], "n": [], "setting": [], "shape": []}
+    names = "features", "n", "setting", "shape", "rarity", "events", "classes"
+    rows: dict[str, list[Any]] = {name: [] for name in names}
     for number in numbers:
-        samples, setting = simulate_setting(kind, number)
+        samples, setting = best_prior.simulate_setting(kind, number)
         for sample in samples:
             rows["features"].append(sample.features)
             rows["n"].append(setting.n)
             rows["setting"].append(number)
             rows["shape"].append(setting.shape)
+            rows["rarity"].append(setting.rarity)
+            rows["events"].append(sample.events)
+            rows["classes"].append(sample.classes)
             for name, value in setting.truth.items():
                 rows.setdefault(f"truth_{name}", []).append(value)
                 rows.setdefault(f"candidates_{name}", []).append(sample.candidates[name])
                 rows.setdefault(f"unit_{name}", []).append(sample.units[name])
                 rows.setdefault(f"lowest_{name}", []).append(sample.lowest[name])
-    types = {"setting": np.int64, "n": np.int64, "shape": np.str_}
+    types = {"setting": np.int64, "n": np.int64, "shape": np.str_, "classes": np.int64}
     return {name: np.array(x, dtype=types.get(name, np.float32)) for name, x in rows.items()}
 
 
@@ -102,7 +122,8 @@ class Prior:
     Parameters
     ----------
     low, high : float
-        Limits of the L1 error of scalars. For vectors they are 1.5 times as large.
+        Limits of the L1 error of scalars, divided by `best_prior.rarity`. For vectors they are 1.5
+        times as large.
     below, above : float
         Shares of settings with a smaller error (calibrated ones included), and with a larger one.
     """
@@ -112,15 +133,14 @@ class Prior:
     below: float
     above: float
 
-    def weights(self, l1: np.ndarray, kind: str) -> np.ndarray:
-        """Return the weights of simulated settings with errors l1 (settings,), with mean 1.
+    def weights(self, size: np.ndarray) -> np.ndarray:
+        """Return the weights of simulated settings with errors of `size` (settings,), with mean 1.
 
-        The range of the log errors is cut into CELLS cells, in which the simulated settings share
+        The range of the log sizes is cut into CELLS cells, in which the simulated settings share
         the weight of their cell.
         """
-        scale = SCALES[kind]
-        edges = np.linspace(np.log(scale * self.low), np.log(scale * self.high), CELLS + 1)
-        cell = np.digitize(np.log(np.maximum(l1, 1e-12)), edges)
+        edges = np.linspace(np.log(self.low), np.log(self.high), CELLS + 1)
+        cell = np.digitize(np.log(np.maximum(size, 1e-12)), edges)
         inside = (1.0 - self.below - self.above) / CELLS
         share = np.array([self.below, *[inside] * CELLS, self.above])
         weight = (share / np.maximum(np.bincount(cell, minlength=CELLS + 2), 1))[cell]
@@ -129,11 +149,12 @@ class Prior:
 
 # The first prior makes the stored weights. docs/explanation/best.md compares all three.
 PRIORS = {
-    "stated": Prior(low=0.02, high=0.25, below=0.05, above=0.05),
-    "calibrated": Prior(low=0.02, high=0.25, below=0.4, above=0.05),
+    "stated": Prior(low=0.01, high=0.25, below=0.05, above=0.05),
+    "calibrated": Prior(low=0.01, high=0.25, below=0.4, above=0.05),
     "wide": Prior(low=0.002, high=0.5, below=0.05, above=0.05),
 }
 SCALES = {"scalar": 1.0, "vector": 1.5}  # of the limits of the errors
+LEAST_RARITY = 1e-3  # of the limits of the errors
 
 
 @dataclass(frozen=True)
@@ -152,6 +173,8 @@ class Rows:
         Candidate estimates of each estimand.
     shape : array (rows,)
         Kind of the calibration map, or SMALL if the error is below the prior's lower limit.
+    places : dict of str to array (rows,)
+        Where the widths have factors: values of each axis of `learned.KNOTS`.
     weight : array (settings,)
         Weight of each setting under the prior, with mean 1.
     part : array (settings,)
@@ -166,6 +189,7 @@ class Rows:
     lowest: dict[str, np.ndarray]
     candidates: dict[str, np.ndarray]
     shape: np.ndarray
+    places: dict[str, np.ndarray]
     weight: np.ndarray
     part: np.ndarray
 
@@ -178,9 +202,10 @@ class Rows:
             {name: arrays[f"{kind}_{name}"].astype(np.float64) for name in names}
             for kind in ("truth", "unit", "lowest", "candidates")
         )
-        weight = prior.weights(per_setting(truth["l1"], group), kind)
-        is_small = truth["l1"] < prior.low * SCALES[kind]
-        shape = np.where(is_small, SMALL, arrays["shape"])
+        size = truth["l1"] / (SCALES[kind] * np.maximum(arrays["rarity"], LEAST_RARITY))
+        weight = prior.weights(per_setting(size, group))
+        shape = np.where(size < prior.low, SMALL, arrays["shape"])
+        places = {axis: arrays[axis] for axis in learned.KNOTS}
         part = np.random.default_rng([seed, 99]).choice(PARTS, len(weight), p=PART_SHARES)
         x, n = arrays["features"].astype(np.float64), arrays["n"]
         return cls(
@@ -192,6 +217,7 @@ class Rows:
             lowest,
             candidates,
             shape,
+            places,
             weight,
             part,
         )
@@ -247,11 +273,14 @@ def train(
         mask = rows.in_part("levels")
         below, above = learned.widths(net, name, z[mask])
         score = np.maximum(error[mask] / below, -error[mask] / above)
-        net[f"factors_{name}"] = conformal_factors(score, rows.n[mask], rows.shape[mask])
+        places = {axis: x[mask] for axis, x in rows.places.items()}
+        factors = conformal_factors(score, places, rows.shape[mask])
+        net |= {f"factors_{axis}_{name}": x for axis, x in factors.items()}
         for part in PARTS:
             logs = log_regrets(value, rows, name)[rows.part == part]
             report(f"{name}, {part}: regret {np.exp(logs.mean()):.3f}")
-        report(f"{name}: factors at 95 % {net[f'factors_{name}'][learned.LEVELS.index(0.95)]}")
+        for axis, x in factors.items():
+            report(f"{name}, {axis}: factors at 95 % {x[learned.LEVELS.index(0.95)].round(2)}")
     return net
 
 
@@ -291,30 +320,36 @@ def fit_quantile(z: np.ndarray, target: np.ndarray) -> np.ndarray:
     return b
 
 
-def conformal_factors(score: np.ndarray, n: np.ndarray, shape: np.ndarray) -> np.ndarray:
-    """Return the factors of the widths, an array (levels, knots of n).
+def conformal_factors(
+    score: np.ndarray, places: Mapping[str, np.ndarray], shape: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Return the factors of the widths for each axis of `learned.KNOTS`, arrays (levels, knots).
 
-    The score of a row is the smallest factor with which its interval contains the truth. At each
-    knot, a factor is the quantile of the scores of the rows whose n is nearest. All factors of a
-    level are then raised until the rows of shape SMALL are covered at that level, and those of
-    SHAPES_COVERED of the other shapes.
+    The score of a row is the smallest factor with which its interval contains the truth. On the
+    first axis, n, a factor is the quantile of the scores of the rows that are nearest to a knot. On
+    the other axes, it is the quantile of what the product of the earlier factors leaves of the
+    scores, but at least 1. All factors of n are then raised until the rows of shape SMALL are
+    covered at the level, and those of SHAPES_COVERED of the other shapes.
     """
-    knot = learned.nearest_knot(n)
-    count = len(learned.KNOTS)
-    factors = np.empty((len(learned.LEVELS), count))
+    factors = {axis: np.ones((len(learned.LEVELS), len(k))) for axis, k in learned.KNOTS.items()}
+    nearest = {axis: learned.nearest_knot(places[axis], axis) for axis in factors}
     for i, level in enumerate(learned.LEVELS):
-        factors[i] = [_quantile(score[knot == j], level) for j in range(count)]
-        relative = score / factors[i, knot]
+        relative = score
+        for axis, factor in factors.items():
+            least = 1.0 if axis != "n" else 0.05
+            for j in range(factor.shape[1]):
+                factor[i, j] = max(_quantile(relative[nearest[axis] == j], level), least)
+            relative = relative / factor[i, nearest[axis]]
         raised = {name: _quantile(relative[shape == name], level) for name in np.unique(shape)}
         small = raised.pop(SMALL, 1.0)
         others = float(np.quantile(list(raised.values()), SHAPES_COVERED, method="lower"))
-        factors[i] *= max(1.0, small, others)
+        factors["n"][i] *= max(1.0, small, others)
     return factors
 
 
 def _quantile(x: np.ndarray, level: float) -> float:
-    """Return a quantile of x, at least 0.05; without any x, return 1."""
-    return max(float(np.quantile(x, level, method="higher")), 0.05) if len(x) else 1.0
+    """Return a quantile of x; without any x, return 1."""
+    return float(np.quantile(x, level, method="higher")) if len(x) else 1.0
 
 
 def _fit(
@@ -464,11 +499,33 @@ def division_hash() -> str:
     return sha256(json.dumps(chosen, sort_keys=True).encode()).hexdigest()
 
 
-def code_hash() -> str:
-    """Return the sha256 of the prior and of this script."""
-    folder = Path(__file__).parent
-    code = b"".join((folder / name).read_bytes() for name in ("best_prior.py", "train_best.py"))
-    return sha256(code).hexdigest()
+def code_hash(*paths: Path) -> str:
+    """Return the sha256 of Python files without their docstrings, comment lines and empty lines."""
+    digest = sha256()
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        left_out: set[int] = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                if ast.get_docstring(node) is not None:
+                    first = node.body[0]
+                    left_out |= set(range(first.lineno, (first.end_lineno or 0) + 1))
+        for number, line in enumerate(text.splitlines(), 1):
+            if number not in left_out and line.strip() and not line.strip().startswith("#"):
+                digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def simulation_hash(kind: str) -> str:
+    """Return the hash of the code that a simulation depends on: the prior and the ingredients."""
+    estimators = Path(learned.__file__).parent
+    names = [
+        "certified/denoising_kernels", "ingredient_kernels", "ingredient_members", "ingredients",
+        "scalar_ingredients", "segment_ingredients", "stacking",
+    ]  # fmt: skip
+    if kind == "vector":
+        names.append("vector_ingredients")
+    return code_hash(Path(best_prior.__file__), *(estimators / f"{name}.py" for name in names))
 
 
 def data_hash(arrays: Mapping[str, np.ndarray]) -> str:
@@ -479,14 +536,23 @@ def data_hash(arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def store(out: Path, ensembles: Mapping[str, dict[str, np.ndarray]], about: Any) -> None:
-    """Write the ensembles of all kinds, and `about` as JSON, to `out`."""
-    stored: dict[str, Any] = {"about": np.array(json.dumps(about, indent=1))}
+def store(
+    out: Path, ensembles: Mapping[str, dict[str, np.ndarray]], about: Mapping[str, Any]
+) -> None:
+    """Write ensembles, and `about` each of them as JSON, to `out`; its other ensembles stay."""
+    stored: dict[str, Any] = {}
+    if out.exists():
+        with np.load(out) as former:
+            stored = {name: former[name] for name in former.files}
+    known = json.loads(str(stored["about"])) if stored else {}
+    stored["about"] = np.array(json.dumps({**known, **about}, indent=1))
     for kind, net in ensembles.items():
+        stored = {name: x for name, x in stored.items() if not name.startswith(f"{kind}/")}
         for name, x in net.items():
             is_weight = name.startswith(("first", "second", "weigh", "move"))
             stored[f"{kind}/{name}"] = x.astype(np.float16 if is_weight else np.float32)
-    np.savez_compressed(out, **stored)
+    with whole_file(out) as temporary:
+        np.savez_compressed(temporary, **stored)
 
 
 def main() -> None:
@@ -494,27 +560,33 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path, help="folder of the simulations")
-    parser.add_argument("out", type=Path, help="file of the weights")
-    parser.add_argument("--scalar", type=int, default=SETTINGS["scalar"], help="settings")
-    parser.add_argument("--vector", type=int, default=SETTINGS["vector"], help="settings")
+    parser.add_argument(
+        "out", type=Path, help="file of the weights; kinds that are not trained stay"
+    )
+    parser.add_argument("--kinds", nargs="+", choices=best_prior.KINDS, default=["scalar"])
+    for kind, settings in SETTINGS.items():
+        parser.add_argument(f"--{kind}", type=int, default=settings, help="settings")
     parser.add_argument("--prior", choices=PRIORS, default="stated")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="worker processes of the simulation")
     arguments = parser.parse_args()
     prior = PRIORS[arguments.prior]
-    ensembles = {}
-    about: dict[str, Any] = {
-        "code_sha256": code_hash(), "division_sha256": division_hash(),
-        "commit": run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(),
-        "seed": arguments.seed, "prior": asdict(prior), "smoothing": SMOOTHING,
-        "simulations": {},
-    }  # fmt: skip
-    for kind in KINDS:
+    commit = run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    ensembles, about = {}, {}
+    for kind in arguments.kinds:
         settings = getattr(arguments, kind)
-        simulate(kind, arguments.folder, settings)
-        arrays = load(kind, arguments.folder, settings)
-        about["simulations"][kind] = {"settings": settings, "sha256": data_hash(arrays)}
+        code = simulation_hash(kind)
+        folder = arguments.folder / f"{kind}_{code[:12]}"
+        simulate(kind, folder, settings, arguments.jobs)
+        arrays = load(kind, folder, settings)
         rows = Rows.of(arrays, prior, kind, arguments.seed)
         ensembles[kind] = train(rows, seed=arguments.seed)
+        about[kind] = {
+            "code_sha256": code_hash(Path(__file__)), "simulation_code_sha256": code,
+            "division_sha256": division_hash(), "commit": commit, "seed": arguments.seed,
+            "prior": asdict(prior), "smoothing": SMOOTHING, "settings": settings,
+            "simulations_sha256": data_hash(arrays),
+        }  # fmt: skip
     store(arguments.out, ensembles, about)
 
 

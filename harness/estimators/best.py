@@ -240,7 +240,7 @@ class Best:
     determinism = "statistical"
     takes_classwise = True
     wants = ("notion",)
-    revision = 4
+    revision = 5
     null_bias = 0.04
 
     def __post_init__(self) -> None:

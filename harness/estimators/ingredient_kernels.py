@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+EQUAL = 1e-290  # places that differ by less have no finite slope between them
+
 
 @njit(cache=True)
 def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int) -> np.ndarray:
@@ -59,6 +61,8 @@ def isotonic_folds(p: np.ndarray, hits: np.ndarray, fold: np.ndarray, folds: int
                 j += 1
             if x <= place[j] or j == places - 1:
                 out[row, i] = fitted[j]
+            elif place[j + 1] - place[j] < EQUAL:
+                out[row, i] = fitted[j + 1]
             else:
                 slope = (fitted[j + 1] - fitted[j]) / (place[j + 1] - place[j])
                 out[row, i] = slope * (x - place[j]) + fitted[j]

@@ -43,6 +43,11 @@ class Ingredients:
         The typical size of the noise of each estimand.
     features : ndarray
         Features of the sample for the network, without a unit.
+    events : float
+        Number of events or of non-events, whichever is smaller; for vectors, of errors. It is the
+        expected or the observed number, whichever is larger.
+    classes : int
+        Number of classes.
     """
 
     candidates: dict[str, np.ndarray]
@@ -51,6 +56,8 @@ class Ingredients:
     kl: float
     units: dict[str, float]
     features: np.ndarray
+    events: float
+    classes: int
 
 
 def normal_equations(
@@ -186,12 +193,17 @@ def _displacements(members: Sequence[np.ndarray], p: np.ndarray, y: np.ndarray) 
 
 
 def combine_ingredients(
-    candidates: dict[str, np.ndarray], members: Evaluation, n: int, law: Sequence[float]
+    candidates: dict[str, np.ndarray],
+    members: Evaluation,
+    n: int,
+    law: Sequence[float],
+    events: float,
+    classes: int,
 ) -> Ingredients:
     """Return the `Ingredients` of a sample of size n.
 
     `candidates` are all candidate estimates, those of the `members` included. `law` are features of
-    the distribution of the predictions.
+    the distribution of the predictions. `events` and `classes` are those of `Ingredients`.
     """
     v = members.v
     units = {"l1": np.sqrt(v / n), "l2": np.sqrt(v / n)}
@@ -208,5 +220,6 @@ def combine_ingredients(
         np.arcsinh((scaled2[1:] - middle2) / (1.0 + 2.0 * np.sqrt(max(middle2, 0.0)))),
     ])  # fmt: skip
     return Ingredients(
-        candidates, members.limits, members.lowest, members.kl, units, np.clip(features, -8.0, 8.0)
-    )
+        candidates, members.limits, members.lowest, members.kl, units,
+        np.clip(features, -8.0, 8.0), events, classes,
+    )  # fmt: skip

@@ -23,7 +23,8 @@ LARGEST_SHIFT = 1.0  # largest correction of the weighted mean, in units of nois
 MARGIN = 1.645
 LOG_WIDTHS = -3.0, 5.0  # limits of the log width of a side of an interval, in units of noise
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # levels with a calibrated factor of the widths
-KNOTS = (70, 200, 600, 2_000, 8_000)  # sample sizes with a calibrated factor of the widths
+# Sample sizes, numbers of events and numbers of classes with a calibrated factor of the widths.
+KNOTS = {"n": (70, 200, 600, 2_000, 8_000), "events": (1, 5, 20, 100), "classes": (2, 4, 10, 40)}
 
 Arrays: TypeAlias = dict[str, np.ndarray]
 
@@ -77,13 +78,17 @@ def evaluate(
         clips the lower end at 0 after that.
     """
     net, networks = load_ensemble(kind), ensemble_networks(kind)
+    place = {"n": n, "events": ingredients.events, "classes": ingredients.classes}
     x = ((ingredients.features - net["centre"]) / net["spread"])[None]
     hidden = [hidden_layer(network, x) for network in networks]
     answers = {}
     for name, candidates in ingredients.candidates.items():
         unit, lowest = (np.array([x[name]]) for x in (ingredients.units, ingredients.lowest))
         value = ensemble_value(networks, name, hidden, candidates[None], unit, lowest)
-        factor = level_factor(net[f"factors_{name}"], n, level)
+        factor = np.prod([
+            level_factor(net[f"factors_{axis}_{name}"], axis, x, level)
+            for axis, x in place.items()
+        ])  # fmt: skip
         z = width_features(hidden, value / unit)
         below, above = (float(side[0] * factor * unit[0]) for side in widths(net, name, z))
         answers[name] = float(value[0]), below, above
@@ -177,21 +182,23 @@ def widths(net: Arrays, name: str, z: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return width(z, net[f"below_{name}"]), width(z, net[f"above_{name}"])
 
 
-def nearest_knot(n: np.ndarray) -> np.ndarray:
-    """Return the position in KNOTS of the nearest sample size, on the log scale, (rows,)."""
-    position: np.ndarray = np.abs(np.log(n)[:, None] - np.log(KNOTS)).argmin(axis=1)
+def nearest_knot(x: np.ndarray, axis: str) -> np.ndarray:
+    """Return the position of the nearest of the KNOTS of an axis, on the log scale, (rows,)."""
+    distance = np.abs(np.log(np.maximum(x, 1.0))[:, None] - np.log(KNOTS[axis]))
+    position: np.ndarray = distance.argmin(axis=1)
     return position
 
 
-def level_factor(factors: np.ndarray, n: int, level: float) -> float:
-    """Return the factor of the widths at a sample size and a level.
+def level_factor(factors: np.ndarray, axis: str, x: float, level: float) -> float:
+    """Return the factor of the widths at a place x of an axis of KNOTS, and at a level.
 
     `factors` (levels, knots) are calibrated at LEVELS and KNOTS. Between them, the factor is linear
-    in log n and in the normal quantile of the level. Beyond the levels, it is proportional to that
-    quantile.
+    in log x and in the normal quantile of the level. Beyond the levels, the factor of n is
+    proportional to that quantile, and the others are constant.
     """
-    at_n = [np.interp(np.log(n), np.log(KNOTS), row) for row in factors]
+    at_x = [np.interp(np.log(max(x, 1.0)), np.log(KNOTS[axis]), row) for row in factors]
     quantiles = ndtri((1.0 + np.array(LEVELS)) / 2.0)
     quantile = ndtri((1.0 + level) / 2.0)
     inside = np.clip(quantile, quantiles[0], quantiles[-1])
-    return float(np.interp(inside, quantiles, at_n) * quantile / inside)
+    beyond = quantile / inside if axis == "n" else 1.0
+    return float(np.interp(inside, quantiles, at_x) * beyond)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from harness.estimators import segment_ingredients as segments
 from harness.estimators.ingredient_kernels import isotonic_folds
 from harness.estimators.ingredient_members import (
     FLOOR,
@@ -30,7 +31,8 @@ LARGEST_LOGIT = 700.0  # exp overflows above 709
 SCALAR_BINS = (5, 15, 40)
 # Bins of the members that average residuals: rows per bin, and limits of their number.
 BIN_ROWS, SMALLEST_BINS, LARGEST_BINS = 20, 5, 100
-FINE_ROWS = 8  # rows of a fine bin: their products of residuals find errors that change quickly
+# Rows of fine bins, whose products of residuals find errors that change quickly.
+FINE_ROWS = (3, 8, 20)
 
 
 class Scalars:
@@ -50,13 +52,23 @@ class Scalars:
         first = np.repeat(starts, sizes)  # rank of the first sample with an equal p
         self.bins = [mass_binned(p, hits, first, bins) for bins in SCALAR_BINS]
         self.bins.append(_binned((15 * p).astype(int).clip(0, 14), p, hits))
-        self.fine = _fine_square(p, hits, first)
+        self.fine = fine_squares(p, hits, first)
         self.rank = (first + np.repeat(starts + sizes, sizes)) / (2.0 * n)
         walk = np.append(0.0, np.cumsum(hits - p)[starts + sizes - 1]) / n
         self.kuiper, self.mean = float(np.ptp(walk)), abs(float(walk[-1]))
         spread = p * (1.0 - p)
+        self.segment = segments.bin_edges(p, first)
+        excess, self.scan = segments.scan(
+            np.bincount(self.segment, hits - p), np.bincount(self.segment, spread)
+        )
+        self.scan /= n
         distinct, sure = len(starts) / n, (spread < 1e-3).mean()
-        self.law = [spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure]
+        counts = np.array([p.sum(), n - p.sum(), hits.sum(), n - hits.sum()])
+        self.events = float(min(max(counts[0], counts[2]), max(counts[1], counts[3])))
+        self.law = [
+            spread.mean(), spread.std(), p.mean() * (1 - p.mean()), distinct, sure,
+            p.mean(), np.arcsinh(excess), *np.log1p(counts),
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -128,6 +140,7 @@ def ingredients_of_scalars(
         _logistic(partition, _logs),
         lambda block: [isotonic[:, partition.order[block.rows]]],
         _histogram(partition),
+        _segments(partition, shared.segment),
         _linear(partition, lambda block: _cosines(block.rank, 25), (0.3, 3.0, 30.0)),
         _linear(partition, lambda block: _cosines(block.p, 13), (3.0,)),
     ]
@@ -140,14 +153,15 @@ def ingredients_of_scalars(
     fine = shared.fine
     l1 = np.concatenate([
         [0.0], members.candidates["l1"], *[b[:2] for b in shared.bins],
-        [max(fine, 0.0) ** 0.5, shared.kuiper, shared.mean],
+        np.maximum(fine, 0.0) ** 0.5, [shared.kuiper, shared.mean, shared.scan],
     ])  # fmt: skip
     l2_squared = np.concatenate([
         [0.0], members.candidates["l2_squared"], *[b[2:] for b in shared.bins],
-        [fine, shared.mean**2],
+        fine, [shared.mean**2],
     ])  # fmt: skip
     candidates = {"l1": l1, "l2_squared": l2_squared}
-    return combine_ingredients(candidates, members, n, [members.v, *shared.law])
+    law = [members.v, *shared.law]
+    return combine_ingredients(candidates, members, n, law, shared.events, 2)
 
 
 def _histogram(partition: Partition) -> Members:
@@ -172,14 +186,43 @@ def _histogram(partition: Partition) -> Members:
     means = totals / (sizes + 1.0)
 
     def predict(block: Block) -> list[np.ndarray]:
-        index = place(block)
-        out = np.tile(block.p, (2, 1))
-        out[1] += means[-1][index]
-        for mean, part in zip(means, block.held_out):
-            out[0, part] += mean[index[part]]
-        return [np.clip(out, 0.0, 1.0)]
+        return [np.clip(block.p + _moved(means, place(block), block.held_out), 0.0, 1.0)]
 
     return predict
+
+
+def _segments(partition: Partition, segment: np.ndarray) -> Members:
+    """Fit the members that see an error in few rows, and return the function that predicts a block.
+
+    `segment` (n,) is the bin of each sample in ascending order. The members are p plus the moves of
+    `segment_ingredients.fitted_moves`, clipped to [0, 1].
+    """
+    bins = int(segment[-1]) + 1
+    sums, squares = np.zeros((3, partition.folds, bins)), 0.0
+    for block in partition.blocks():
+        index, residual = segment[partition.order[block.rows]], block.y - block.p
+        squares += float(residual @ residual)
+        for v, part in enumerate(block.held_out):
+            for total, x in zip(sums, (residual, None, block.p * (1.0 - block.p))):
+                x = None if x is None else x[part]
+                total[v] += np.bincount(index[part], x, minlength=bins)
+    n = len(partition)
+    moves = segments.fitted_moves(sums[0], sums[1], sums[2], n, squares / n)
+
+    def predict(block: Block) -> list[np.ndarray]:
+        index = segment[partition.order[block.rows]]
+        return [np.clip(block.p + _moved(move, index, block.held_out), 0.0, 1.0) for move in moves]
+
+    return predict
+
+
+def _moved(moves: np.ndarray, index: np.ndarray, held_out: Sequence[slice]) -> np.ndarray:
+    """Return the held-out and in-sample moves of a block, (2, m), from moves (K + 1, bins)."""
+    out = np.empty((2, len(index)))
+    out[1] = moves[-1][index]
+    for move, part in zip(moves, held_out):
+        out[0, part] = move[index[part]]
+    return out
 
 
 def histogram_bins(n: int) -> int:
@@ -187,17 +230,21 @@ def histogram_bins(n: int) -> int:
     return int(np.clip(n // BIN_ROWS, SMALLEST_BINS, LARGEST_BINS))
 
 
-def _fine_square(p: np.ndarray, y: np.ndarray, first: np.ndarray) -> float:
+def fine_squares(p: np.ndarray, y: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Return `fine_square` for each number of rows in FINE_ROWS."""
+    return np.array([fine_square(p, y, first, rows) for rows in FINE_ROWS])
+
+
+def fine_square(p: np.ndarray, y: np.ndarray, first: np.ndarray, rows: int) -> float:
     """Return the squared error from products of the residuals of neighbours, without bias.
 
         sum over bins b of (m_b / n) (S_b^2 - Q_b) / (m_b (m_b - 1))
 
     S_b and Q_b are the sum and the sum of squares of the m_b residuals y - p of a bin of about
-    FINE_ROWS neighbours. p must ascend. `first` (n,) is the rank of the first sample with an equal
-    p.
+    `rows` neighbours. p must ascend. `first` (n,) is the rank of the first sample with an equal p.
     """
     n = len(p)
-    index = first * max(n // FINE_ROWS, 1) // n
+    index = first * max(n // rows, 1) // n
     residual = y - p
     size = np.bincount(index)
     total, square = np.bincount(index, residual), np.bincount(index, residual**2)

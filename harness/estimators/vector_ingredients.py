@@ -65,6 +65,8 @@ class Vectors:
             np.log(k) / 4.6,
         ]
         self.top = [top.mean(), (top > 0.999).mean()]
+        errors = np.count_nonzero(p.argmax(axis=1) != y)
+        self.events = float(max(n - top.sum(), errors))
 
 
 def ingredients_of_vectors(
@@ -102,7 +104,7 @@ def ingredients_of_vectors(
     deviations = np.log(max(shared.deviation, 1e-6) / np.sqrt(v))
     law = [v, *shared.law, deviations, *shared.top, np.tanh(log_beta), shared.distinct / n]
     candidates = {"l1": l1, "l2_squared": l2_squared, "l2": norm}
-    return combine_ingredients(candidates, evaluated, n, law)
+    return combine_ingredients(candidates, evaluated, n, law, shared.events, p.shape[1])
 
 
 def _tempered(

@@ -162,7 +162,7 @@ def test_products_of_neighbours_by_hand():
     p, y = np.array([0.2, 0.4, 0.6]), np.array([0, 1, 1])
     residuals = y - p
     products = [residuals[i] * residuals[j] for i, j in ((0, 1), (0, 2), (1, 2))]
-    value = scalar_ingredients._fine_square(p, y, np.arange(3))
+    value = scalar_ingredients.fine_square(p, y, np.arange(3), 8)
     assert value == pytest.approx(np.mean(products))
 
 
@@ -172,7 +172,7 @@ def test_products_of_neighbours_resolve_a_fast_square_wave():
     p = np.sort(0.2 + 0.6 * rng.random(5_000))
     wave = 0.2 * np.sign(np.sin(2 * np.pi * 20 * (p - 0.2) / 0.6))
     y = (rng.random(5_000) < p + wave).astype(int)
-    value = scalar_ingredients._fine_square(p, y, np.arange(5_000))
+    value = scalar_ingredients.fine_square(p, y, np.arange(5_000), 8)
     # standard error: about (1/4) sqrt(2 / (5000 * 7)) + noise of the crossing terms, below 0.005
     assert value == pytest.approx(0.04, abs=0.015)
 
@@ -354,3 +354,14 @@ def test_blocks_of_rows_give_the_ingredients_of_the_whole_sample(monkeypatch):
     for name, candidates in whole.candidates.items():
         np.testing.assert_allclose(blocks.candidates[name], candidates, rtol=1e-10, atol=1e-13)
     np.testing.assert_allclose(blocks.features, whole.features, rtol=1e-8, atol=1e-10)
+
+
+def test_predictions_that_differ_by_denormal_numbers_have_finite_estimates():
+    """A softmax in double precision gives such numbers. The slope between two of them overflows."""
+    p = np.tile([0.0, 5e-324, 1e-323, 0.4], 30)
+    y = np.tile([0, 1, 0, 1, 0, 0], 20)
+    levels = isotonic_folds(np.sort(p), y[np.argsort(p, kind="stable")], np.arange(120) % 5, 5)
+    assert np.isfinite(levels).all() and (0.0 <= levels).all() and (levels <= 1.0).all()
+    assert np.isfinite(Best(repeats=1)(p, y, default_rng(0))["l1"].value)
+    vectors = np.column_stack([1.0 - p, p, 0.0 * p])
+    assert np.isfinite(Best(repeats=1)(vectors, y, default_rng(0))["l1"].value)

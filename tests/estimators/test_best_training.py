@@ -49,10 +49,55 @@ def test_the_weights_name_the_code_and_the_division_that_made_them(training):
         np.load(file) as stored,
     ):
         about = json.loads(str(stored["about"]))
-    assert about["division_sha256"] == training.division_hash()
-    assert about["code_sha256"] == training.code_hash()
-    assert len(about["commit"]) == 40 and set(about["simulations"]) == {"scalar", "vector"}
-    assert about["prior"] == asdict(training.PRIORS["stated"])
+    scalars = about["scalar"]
+    assert scalars["division_sha256"] == training.division_hash()
+    assert scalars["code_sha256"] == training.code_hash(TOOLS / "train_best.py")
+    assert scalars["simulation_code_sha256"] == training.simulation_hash("scalar")
+    assert scalars["prior"] == asdict(training.PRIORS["stated"])
+    assert about["vector"]["division_sha256"] == training.division_hash()
+    assert all(len(about[kind]["commit"]) == 40 for kind in ("scalar", "vector"))
+
+
+def test_an_ensemble_is_stored_without_changing_the_other(training, tmp_path):
+    out = tmp_path / "weights.npz"
+    training.store(out, {"scalar": {"first.0": np.ones(2)}}, {"scalar": {"seed": 0}})
+    training.store(out, {"vector": {"below_l1": np.ones(3)}}, {"vector": {"seed": 1}})
+    training.store(out, {"scalar": {"below_l1": np.zeros(1)}}, {"scalar": {"seed": 2}})
+    with np.load(out) as stored:
+        assert set(stored.files) == {"about", "scalar/below_l1", "vector/below_l1"}
+        about = json.loads(str(stored["about"]))
+    assert about == {"scalar": {"seed": 2}, "vector": {"seed": 1}}
+
+
+def test_comments_do_not_change_the_hash_of_code_and_statements_do(training, tmp_path):
+    texts = [
+        '"""Doc."""\n\n\ndef f():\n    """Two\n    lines."""\n    # why\n    return 1\n',
+        "def f():\n    return 1\n",
+        "def f():\n    return 2\n",
+    ]
+    hashes = []
+    for text in texts:
+        (tmp_path / "code.py").write_text(text)
+        hashes.append(training.code_hash(tmp_path / "code.py"))
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_simulations_continue_and_other_code_starts_anew(training, tmp_path, monkeypatch):
+    calls = []
+
+    def rows(kind, numbers):
+        calls.append(numbers.start)
+        return {"n": np.array(list(numbers))}
+
+    monkeypatch.setattr(training, "simulate_rows", rows)
+    training.simulate("scalar", tmp_path / "one", 200, jobs=1)
+    training.simulate("scalar", tmp_path / "one", 300, jobs=1)
+    assert calls == [0, 100, 200]
+    assert (training.load("scalar", tmp_path / "one", 300)["n"] == np.arange(300)).all()
+    with pytest.raises(SystemExit, match="300 scalar settings"):
+        training.load("scalar", tmp_path / "one", 400)
+    training.simulate("scalar", tmp_path / "other", 100, jobs=1)
+    assert calls == [0, 100, 200, 0]
 
 
 def test_a_setting_depends_on_its_number_alone(training):
@@ -83,7 +128,7 @@ def test_a_small_training_resembles_the_stored_weights(training, rows):
 def test_weights_give_each_range_of_errors_its_share(training):
     l1 = np.repeat([0.0, 0.03, 0.2, 0.5], [10, 40, 30, 20])
     prior = training.Prior(low=0.02, high=0.25, below=0.1, above=0.2)
-    weights = prior.weights(l1, "scalar")
+    weights = prior.weights(l1)
     assert weights[l1 == 0.0].sum() / weights[l1 == 0.5].sum() == pytest.approx(0.5)
     assert weights[l1 == 0.03].sum() == pytest.approx(weights[l1 == 0.2].sum())
     assert weights.mean() == pytest.approx(1.0)
@@ -104,14 +149,29 @@ def test_factors_cover_each_shape_at_its_level(training, monkeypatch):
     n = rng.choice([60, 250, 5_000], 6_000)
     shape = rng.choice(["easy", "hard"], 6_000)
     score = np.abs(rng.standard_normal(6_000)) * np.where(shape == "hard", 2.0, 1.0) / np.sqrt(n)
-    factors = training.conformal_factors(score, n, shape)
-    chosen = factors[learned.LEVELS.index(0.9), learned.nearest_knot(n)]
-    for name in ("easy", "hard"):
-        assert (score <= chosen)[shape == name].mean() >= 0.9
+    events = rng.choice([2, 300], 6_000)
+    score *= np.where(events == 2, 3.0, 1.0)
+    places = {"n": n, "events": events, "classes": np.full(6_000, 2)}
+    factors = training.conformal_factors(score, places, shape)
+    row = learned.LEVELS.index(0.9)
+    chosen = np.prod(
+        [factor[row, learned.nearest_knot(places[axis], axis)] for axis, factor in factors.items()],
+        axis=0,
+    )
+    for chosen_rows in (shape == "easy", shape == "hard", events == 2, n == 60):
+        assert (score <= chosen)[chosen_rows].mean() >= 0.9
+    assert factors["events"][row].max() > 1.0 and (factors["classes"] == 1.0).all()
 
 
 def test_factors_between_levels_follow_the_normal_quantile():
-    factors = np.outer([0.3, 0.6, 0.8, 1.0, 1.5], np.ones(len(learned.KNOTS)))
-    assert learned.level_factor(factors, 500, 0.95) == pytest.approx(1.0)
-    assert 1.0 < learned.level_factor(factors, 500, 0.97) < 1.5
-    assert learned.level_factor(factors, 500, 0.999) > 1.5
+    factors = np.outer([0.3, 0.6, 0.8, 1.0, 1.5], np.ones(len(learned.KNOTS["n"])))
+    assert learned.level_factor(factors, "n", 500, 0.95) == pytest.approx(1.0)
+    assert 1.0 < learned.level_factor(factors, "n", 500, 0.97) < 1.5
+    assert learned.level_factor(factors, "n", 500, 0.999) > 1.5
+
+
+def test_factors_of_events_are_linear_in_the_logarithm_and_constant_outside():
+    factors = np.tile([4.0, 3.0, 2.0, 1.0], (len(learned.LEVELS), 1))
+    at = [learned.level_factor(factors, "events", x, 0.95) for x in (0.0, 1, 5**0.5, 5, 100, 1e6)]
+    assert at == pytest.approx([4.0, 4.0, 3.5, 3.0, 1.0, 1.0])
+    assert learned.level_factor(factors, "events", 5, 0.9999) == pytest.approx(3.0)
