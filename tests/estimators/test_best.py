@@ -145,7 +145,7 @@ def ingredients(p, y, seed=0):
 
 def test_equal_width_bins_are_those_of_the_plug_in():
     p, y = sample("beta_wavy", 500)
-    assert ingredients(p, y).candidates["l1"][-5] == pytest.approx(
+    assert ingredients(p, y).candidates["l1"][-8] == pytest.approx(
         Binned()(p, y)["l1"].value, abs=1e-12
     )
 
