@@ -191,11 +191,13 @@ def test_without_stored_records_the_error_of_the_data_is_raised(nets, tmp_path):
         tables.load_plan(tmp_path / "nothing.parquet", experiment.settings, make_plan)
 
 
+CHANGES = ["reps=2", "estimator=[binned15,debiased15]", "+problem.nets.part=test", "seed=5"]
+
+
 @pytest.mark.parametrize(
-    "changed",
-    ["n=[20]", "reps=2", "estimator=[binned15,debiased15]", "+problem.nets.part=test", "seed=5"],
+    "changed, data",
+    [("n=[20]", "data"), ("n=[20]", "nowhere"), *((changed, "nowhere") for changed in CHANGES)],
 )
-@pytest.mark.parametrize("data", ["data", "nowhere"])
 def test_a_changed_configuration_is_refused(nets, tmp_path, monkeypatch, changed, data):
     overrides, path, _ = nets
     monkeypatch.setenv("CALHARNESS_DATA", str(tmp_path / data))
