@@ -660,14 +660,6 @@ def wins_against_chosen_on_test():
     return row["better"], row["lines"], row["smallest"], row["largest"]
 
 
-def simple_rule_from():
-    """Return the n from which on the simple rule has smaller class-wise L1 errors than `best`."""
-    table = pd.read_csv(RESULTS / "arena" / "index_simple_rules.csv")
-    is_board = table["notion"].eq("classwise") & table["estimand"].eq("l1") & table["n"].gt(0)
-    is_better = table[is_board].set_index("n")["ratio"].lt(1.0).sort_index(ascending=False)
-    return [is_better.index[is_better.cummin()].min()]  # and at every larger n
-
-
 def stops():
     """Return the number of estimators that stop at n = 1,000, from the text in trust.md."""
     text = " ".join((ROOT / "docs" / "explanation" / "trust.md").read_text().split())

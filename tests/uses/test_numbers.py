@@ -72,11 +72,10 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         "With rivals chosen on the same families it is {} of {} ({:.2f} to {:.2f}).": (
             stored.wins_against_chosen_on_test
         ),
-        "have only {} published rivals at n ≥ 5,000.": stored.canonical_rivals,
+        "have {} published rivals at n ≥ 5,000.": stored.canonical_rivals,
         "For class-wise errors _ is better in {} of {} lines and worse in {};": functools.partial(
             stored.verdicts_on_best, by_class=True
         ),
-        "from n = {:,} on, [a simple rule] has smaller L1 errors.": stored.simple_rule_from,
         (
             "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1, and the authors' "
             "code drops them as NaN"
