@@ -97,13 +97,14 @@ def test_an_error_of_one_score_in_ten_is_found_without_spreading_it():
     assert np.mean(values) == pytest.approx(0.05, abs=4 * 0.1 * (0.24 / 200 / 20) ** 0.5)
 
 
-def test_the_candidates_of_vectors_find_an_error_of_high_confidences():
-    """Of `tail_k10`, only confidences above 0.98 are wrong. The means of the held-out and in-sample
-    statistics of the fits by segments are within 15 % of the truth at n = 5,000."""
+def test_the_candidates_find_an_error_of_high_confidences():
+    """Of `tail_k10`, only confidences above 0.98 are wrong. At n = 5,000 the statistics of the fit
+    by segments deviate by 10 % (the standard deviation of 20 samples), and four times that is
+    allowed."""
     problem = harness.load_problem("tail_k10")
-    p, y = problem.sample(5_000, default_rng(0))
+    truth = problem.truth("l1", "top_label").value
+    p, y = harness.reduce(*problem.sample(5_000, default_rng(0)), "top_label")
     rng = default_rng(1)
     found = compute_ingredients(p, y, assign_folds(y, 5, False, rng), rng)
-    moved = found.candidates["l1"][1 + 8 * 4 : 1 + 9 * 4]  # of the first fit by segments
-    truth = problem.truth("l1", "canonical").value
-    np.testing.assert_allclose(moved, truth, rtol=0.15)
+    # after 0 and four maps with four statistics each
+    np.testing.assert_allclose(found.candidates["l1"][17:21], truth, rtol=0.4)
