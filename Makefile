@@ -6,7 +6,7 @@
 # make test        environment, tests without slow ones (six minutes on two quiet cores)
 # make lint        ruff, its formatter, mypy, codespell, and the English of pages and docstrings
 # make golden      golden numbers with other numpy kernels
-# make slow        slow tests, some 24 minutes; tutorials and how-to pages run as printed
+# make slow        slow tests, some 17 minutes; tutorials and how-to pages run as printed
 # make foundation  optional foundation models and their tests
 # make peers       other libraries' estimators and their tests
 # make engines     Dask, Ray, submitit and an S3 server, and the tests of a run on each of them
