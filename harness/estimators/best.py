@@ -370,7 +370,7 @@ def _move_to_stack(
     0 to 1, is the share of the distance to `limit` by which the value moves. The new interval
     contains both the interval of the network and the same interval around the moved value.
 
-    Neither value alone is right for large samples: the network was trained on at most 7,000 rows,
+    Neither value alone is right for large samples: the network was trained on at most 20,000 rows,
     and the stack overestimates the error of calibrated predictions.
     """
     moved = value + share * (limit - value)

@@ -38,8 +38,7 @@ FINE_ROWS = (3, 8, 20)
 class Scalars:
     """Statistics of scalar predictions p (n,) and labels y (n,) that do not depend on the folds.
 
-    They are the samples in ascending order, their ranks, binned errors, and the range of the
-    cumulative residual.
+    They are the samples in ascending order, ranks, binned errors, and cumulative residuals.
     """
 
     def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
@@ -194,8 +193,7 @@ def _histogram(partition: Partition) -> Members:
 def _segments(partition: Partition, segment: np.ndarray) -> Members:
     """Fit the members that see an error in few rows, and return the function that predicts a block.
 
-    `segment` (n,) is the bin of each sample in ascending order. The members are p plus the moves of
-    `segment_ingredients.fitted_moves`, clipped to [0, 1].
+    They are p plus moves, clipped to [0, 1]. `segment` (n,) is the bin of each ordered sample.
     """
     bins = int(segment[-1]) + 1
     sums, squares = np.zeros((3, partition.folds, bins)), 0.0
