@@ -303,8 +303,9 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> NamedMap:
         "uniform",
         "top",
         "network",
+        "wave",
     ]
-    kind = rng.choice(kinds, p=[0.2, 0.12, 0.07, 0.16, 0.13, 0.08, 0.08, 0.1, 0.06])
+    kind = rng.choice(kinds, p=[0.18, 0.1, 0.06, 0.14, 0.13, 0.07, 0.07, 0.1, 0.05, 0.1])
     size = log_uniform(rng, 0.05, 1.5)
     if kind == "power":
         a = log_uniform(rng, 0.2, 4)
@@ -352,6 +353,21 @@ def vector_map(rng: np.random.Generator, reference: np.ndarray) -> NamedMap:
             out = out + is_certain * (1 - mapped[:, None]) / (k - 1)
             out[np.arange(len(p)), top] = mapped
             return _normalised(out)
+
+    elif kind == "wave":  # over one entry or a mean of all entries, by its value or its rank
+        w = np.eye(k)[rng.integers(k)] if rng.random() < 0.5 else rng.uniform(-1, 1, k)
+        line, ranked = np.sort(reference @ w), rng.random() < 0.5
+        f, phase = log_uniform(rng, 0.5, 40), rng.uniform(0, 2 * np.pi)
+        v = rng.normal(size=k)
+        if rng.random() < 0.5:  # two classes exchange their mass
+            v = np.eye(k)[0] - np.eye(k)[1]
+            v = v[rng.permutation(k)]
+        v, factor = v - v.mean(), rng.random() < 0.5
+
+        def g(p: np.ndarray) -> np.ndarray:
+            t = np.searchsorted(line, p @ w) / len(line) if ranked else p @ w
+            d = size * np.sin(2 * np.pi * f * t + phase)[:, None] * v
+            return _normalised(p * np.exp(d) if factor else np.maximum(p + d / 4.0, 0.0))
 
     else:
         width = int(rng.integers(3, 20))

@@ -2,14 +2,12 @@
 
     python tools/train_best.py FOLDER harness/estimators/best_weights.npz --jobs 2
 
-This makes the stored network of scalars again. Settings are drawn from the prior in best_prior.py.
-The simulation writes a file after every 100 settings into a folder of FOLDER that is named by the
-hash of its code. Running it again continues, and other code starts anew. It takes 17 CPU minutes,
-and the training one. The weights say which code, seed, commit and simulations made them. Processors
-round differently, so that another machine may get other last digits.
-
-The stored network of vectors is older: the commit in the weights has its code. `--kinds vector`
-trains a network with the present prior. It was no better (harness/estimators/BEST_NOTES.md).
+This makes the stored networks of scalars and of vectors again. Settings are drawn from the prior in
+best_prior.py. The simulation writes a file after every 100 settings into a folder of FOLDER that is
+named by the kind and the hash of its code. Running it again continues, and other code starts anew.
+It takes 35 CPU minutes, and the training two. The weights say which code, seed, commit and
+simulations made them. Processors round differently, so that another machine may get other last
+digits.
 
 `--prior` weights the settings by their true error. docs/explanation/best.md compares the priors.
 """
@@ -122,8 +120,7 @@ class Prior:
     Parameters
     ----------
     low, high : float
-        Limits of the L1 error of scalars, divided by `best_prior.rarity`. For vectors they are 1.5
-        times as large.
+        Limits of the L1 error, divided by `best_prior.rarity`.
     below, above : float
         Shares of settings with a smaller error (calibrated ones included), and with a larger one.
     """
@@ -147,13 +144,15 @@ class Prior:
         return np.asarray(weight / weight.mean())
 
 
-# The first prior makes the stored weights. docs/explanation/best.md compares all three.
+# Priors of each kind. "stated" makes the stored weights. docs/explanation/best.md compares all.
 PRIORS = {
-    "stated": Prior(low=0.01, high=0.25, below=0.05, above=0.05),
-    "calibrated": Prior(low=0.01, high=0.25, below=0.4, above=0.05),
-    "wide": Prior(low=0.002, high=0.5, below=0.05, above=0.05),
+    "stated": {"scalar": Prior(0.01, 0.25, 0.05, 0.05), "vector": Prior(0.045, 0.375, 0.05, 0.05)},
+    "calibrated": {
+        "scalar": Prior(0.01, 0.25, 0.4, 0.05),
+        "vector": Prior(0.045, 0.375, 0.4, 0.05),
+    },
+    "wide": {"scalar": Prior(0.002, 0.5, 0.05, 0.05), "vector": Prior(0.003, 0.75, 0.05, 0.05)},
 }
-SCALES = {"scalar": 1.0, "vector": 1.5}  # of the limits of the errors
 LEAST_RARITY = 1e-3  # of the limits of the errors
 
 
@@ -194,15 +193,15 @@ class Rows:
     part: np.ndarray
 
     @classmethod
-    def of(cls, arrays: Mapping[str, np.ndarray], prior: Prior, kind: str, seed: int) -> Rows:
+    def of(cls, arrays: Mapping[str, np.ndarray], prior: Prior, seed: int) -> Rows:
         """Make rows from the arrays of `simulate_rows`. Settings are weighted by `prior`."""
         group = np.unique(arrays["setting"], return_inverse=True)[1]
         names = [name for name in FLOORS if f"truth_{name}" in arrays]
         truth, unit, lowest, candidates = (
-            {name: arrays[f"{kind}_{name}"].astype(np.float64) for name in names}
-            for kind in ("truth", "unit", "lowest", "candidates")
+            {name: arrays[f"{part}_{name}"].astype(np.float64) for name in names}
+            for part in ("truth", "unit", "lowest", "candidates")
         )
-        size = truth["l1"] / (SCALES[kind] * np.maximum(arrays["rarity"], LEAST_RARITY))
+        size = truth["l1"] / np.maximum(arrays["rarity"], LEAST_RARITY)
         weight = prior.weights(per_setting(size, group))
         shape = np.where(size < prior.low, SMALL, arrays["shape"])
         places = {axis: arrays[axis] for axis in learned.KNOTS}
@@ -563,14 +562,13 @@ def main() -> None:
     parser.add_argument(
         "out", type=Path, help="file of the weights; kinds that are not trained stay"
     )
-    parser.add_argument("--kinds", nargs="+", choices=best_prior.KINDS, default=["scalar"])
+    parser.add_argument("--kinds", nargs="+", choices=best_prior.KINDS, default=best_prior.KINDS)
     for kind, settings in SETTINGS.items():
         parser.add_argument(f"--{kind}", type=int, default=settings, help="settings")
     parser.add_argument("--prior", choices=PRIORS, default="stated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="worker processes of the simulation")
     arguments = parser.parse_args()
-    prior = PRIORS[arguments.prior]
     commit = run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
     ensembles, about = {}, {}
     for kind in arguments.kinds:
@@ -579,7 +577,8 @@ def main() -> None:
         folder = arguments.folder / f"{kind}_{code[:12]}"
         simulate(kind, folder, settings, arguments.jobs)
         arrays = load(kind, folder, settings)
-        rows = Rows.of(arrays, prior, kind, arguments.seed)
+        prior = PRIORS[arguments.prior][kind]
+        rows = Rows.of(arrays, prior, arguments.seed)
         ensembles[kind] = train(rows, seed=arguments.seed)
         about[kind] = {
             "code_sha256": code_hash(Path(__file__)), "simulation_code_sha256": code,

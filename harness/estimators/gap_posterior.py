@@ -239,7 +239,7 @@ def _vector_errors(
     values = ingredients.limits.copy()
     # The in-sample gain of squares is too high by as much as the held-out gain is too low. The
     # candidates are 0, four statistics of each map and at last of the stack, and further ones. For
-    # l1 there is one further one.
-    end = len(ingredients.candidates["l1"]) - 1
+    # l1 there are two further ones.
+    end = len(ingredients.candidates["l1"]) - 2
     values["l2_squared"] = float(ingredients.candidates["l2_squared"][end - 4 : end].mean())
     return {name: max(value, 0.0) for name, value in values.items()}

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from harness.estimators.ingredient_kernels import isotonic_columns
 from harness.estimators.ingredient_members import (
@@ -29,13 +30,17 @@ from harness.math.softmax import softmax
 
 CENTRES = 40  # largest number of predictions around which the member `_local` has a bump
 RIDGES = (1.0, 10.0, 100.0, 1e3, 1e4)  # ridges of the linear members, in numbers of samples
+NEIGHBOURS = (3, 8)  # numbers of nearest neighbours in `neighbour_products`
+# Most rows and most entries of p from which `neighbour_products` are computed.
+NEIGHBOUR_ROWS, NEIGHBOUR_ENTRIES = 5_000, 50_000
 
 
 class Vectors:
     """Statistics of predictions p (n, k) and labels y (n,) that do not depend on the folds.
 
     They are the logarithms of p, the order of the samples by each column, a basis of functions of
-    p_ij, binned errors of the classes, and features of the distribution of the predictions.
+    p_ij, binned errors of the classes, products of the residuals of neighbours, and features of the
+    distribution of the predictions.
     """
 
     def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
@@ -64,9 +69,39 @@ class Vectors:
             entropy.std(),
             np.log(k) / 4.6,
         ]
-        self.top = [top.mean(), (top > 0.999).mean()]
-        errors = np.count_nonzero(p.argmax(axis=1) != y)
-        self.events = float(max(n - top.sum(), errors))
+        self.products = neighbour_products(p, hot - p)
+        counts = n - top.sum(), np.count_nonzero(p.argmax(axis=1) != y), p.sum(axis=0).min()
+        self.top = [top.mean(), (top > 0.999).mean(), *np.log1p(counts)]
+        self.events = float(max(counts[:2]))
+
+
+def neighbour_products(p: np.ndarray, residual: np.ndarray) -> np.ndarray:
+    """Return l2_squared from products of the residuals of neighbours, for each m in NEIGHBOURS.
+
+        mean over rows i of mean over the m rows j nearest to i of <r_i, r_j>
+
+    p and the residuals r (n, k) are of the same rows. Neighbours have independent labels, so that
+    the mean has no noise of its own added, and it sees errors that change as fast as p from row to
+    row. It is computed from at most NEIGHBOUR_ROWS random rows, whose order decides between equal
+    rows. One row has no neighbour and gives 0.
+
+    Examples
+    --------
+    >>> neighbour_products(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.5, -0.5]] * 2))
+    array([0.5, 0.5])
+    """
+    n, k = p.shape
+    rows = np.random.default_rng(0).permutation(n)[: min(NEIGHBOUR_ROWS, NEIGHBOUR_ENTRIES // k)]
+    count = min(NEIGHBOURS[-1], len(rows) - 1)
+    if count < 1:
+        return np.zeros(len(NEIGHBOURS))
+    x, r = p[rows], residual[rows]
+    found = cKDTree(x, balanced_tree=False).query(x, count + 1)[1]
+    # Among equal rows, the row itself need not be among those found. Then the last one goes.
+    others = found != np.arange(len(x))[:, None]
+    others &= np.cumsum(others, axis=1) <= count
+    products = np.einsum("ij,imj->im", r, r[found[others].reshape(len(x), count)])
+    return np.array([products[:, :m].mean() for m in NEIGHBOURS])
 
 
 def ingredients_of_vectors(
@@ -98,9 +133,15 @@ def ingredients_of_vectors(
     ]
     evaluated = evaluate_members(lambda: [(members, p, hot)], n)
     stats, v = evaluated.candidates, evaluated.v
-    l1 = np.concatenate([[0.0], stats["l1"], [np.abs(shares).sum()]])
-    l2_squared = np.concatenate([[0.0], stats["l2_squared"], shared.by_class, [(shares**2).sum()]])
-    norm = np.concatenate([[0.0], stats["l2"], [np.sqrt((shares**2).sum())]])
+    # A fine error has the root of the products as its root mean square. That its norms are in the
+    # same proportion to it as those of the stack's in-sample movement q - p is an assumption.
+    root = np.sqrt(max(shared.products[-1], 0.0) / max(stats["l2_squared"][-2], FLOOR**2))
+    l1, norm = (
+        np.concatenate([[0.0], stats[name], [total, stats[name][-2] * root]])
+        for name, total in (("l1", np.abs(shares).sum()), ("l2", np.sqrt((shares**2).sum())))
+    )
+    others = [*shared.by_class, (shares**2).sum(), *shared.products]
+    l2_squared = np.concatenate([[0.0], stats["l2_squared"], others])
     deviations = np.log(max(shared.deviation, 1e-6) / np.sqrt(v))
     law = [v, *shared.law, deviations, *shared.top, np.tanh(log_beta), shared.distinct / n]
     candidates = {"l1": l1, "l2_squared": l2_squared, "l2": norm}

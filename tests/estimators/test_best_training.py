@@ -28,9 +28,8 @@ def training():
 @pytest.fixture(scope="module")
 def rows(training):
     """120 simulated settings of scalars."""
-    return training.Rows.of(
-        training.simulate_rows("scalar", range(120)), training.PRIORS["stated"], "scalar", 0
-    )
+    prior = training.PRIORS["stated"]["scalar"]
+    return training.Rows.of(training.simulate_rows("scalar", range(120)), prior, 0)
 
 
 def deployed(rows, name):
@@ -49,13 +48,13 @@ def test_the_weights_name_the_code_and_the_division_that_made_them(training):
         np.load(file) as stored,
     ):
         about = json.loads(str(stored["about"]))
-    scalars = about["scalar"]
-    assert scalars["division_sha256"] == training.division_hash()
-    assert scalars["code_sha256"] == training.code_hash(TOOLS / "train_best.py")
-    assert scalars["simulation_code_sha256"] == training.simulation_hash("scalar")
-    assert scalars["prior"] == asdict(training.PRIORS["stated"])
-    assert about["vector"]["division_sha256"] == training.division_hash()
-    assert all(len(about[kind]["commit"]) == 40 for kind in ("scalar", "vector"))
+    for kind, made in about.items():
+        assert made["division_sha256"] == training.division_hash()
+        assert made["code_sha256"] == training.code_hash(TOOLS / "train_best.py")
+        assert made["simulation_code_sha256"] == training.simulation_hash(kind)
+        assert made["prior"] == asdict(training.PRIORS["stated"][kind])
+        assert len(made["commit"]) == 40
+    assert set(about) == {"scalar", "vector"}
 
 
 def test_an_ensemble_is_stored_without_changing_the_other(training, tmp_path):
