@@ -240,7 +240,7 @@ class Best:
     determinism = "statistical"
     takes_classwise = True
     wants = ("notion",)
-    revision = 5
+    revision = 6
     null_bias = 0.04
 
     def __post_init__(self) -> None:
