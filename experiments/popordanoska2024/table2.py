@@ -94,20 +94,20 @@ def table(records, settings):
 
 
 def reproduced(records, settings):
-    """Return the numbers of the published estimator on the published recalibrations.
+    """Return the numbers of the published estimator on the published recalibrations."""
+    return comparisons.answers_or_reason(numbers(records, settings), records, settings)
+
+
+def numbers(records, settings):
+    """Return the means and changes of the published estimator, by row and column of the paper.
 
     Changes have no error.
     """
     frame = measured(records, settings)
     frame = frame[frame["estimator"].eq(PUBLISHED) & frame["variant"].ne(networks.OURS)]
-    ours = items.together(
+    frame = frame[frame["method"].ne("relabelled")]
+    changed = frame.dropna(subset="change")
+    return items.together(
         items.numbers(frame, "{network}, {method}", "{metric}"),
-        items.numbers(
-            frame.dropna(subset="change"),
-            "{network}, {method}",
-            "{metric} change",
-            "change",
-            np.nan,
-        ),
+        items.numbers(changed, "{network}, {method}", "{metric} change", "change", np.nan),
     )
-    return comparisons.answers_or_reason(ours, records, settings)

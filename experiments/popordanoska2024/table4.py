@@ -102,8 +102,12 @@ def table(records, settings):
 
 def reproduced(records, settings):
     """Return our numbers on the published recalibrations; Table 3 has the accuracies of Table 4."""
+    return comparisons.answers_or_reason(numbers(records, settings), records, settings)
+
+
+def numbers(records, settings):
+    """Return our means on the published recalibrations, by row and column of the paper."""
     frame = measured(records, settings)[0]
-    ours = items.numbers(
+    return items.numbers(
         frame[frame["variant"].ne(networks.OURS)], "{network}, {method}", "{column}"
     )
-    return comparisons.answers_or_reason(ours, records, settings)

@@ -1,40 +1,53 @@
-"""Table 2's protocol on networks that were trained again on CIFAR-10.
+"""The protocols of Tables 2 to 4 on networks that were trained again on CIFAR-10.
 
 `calharness data make cifar10_networks` trains them. A number is judged within the spread of the
 seeds, and only if at least two networks were trained for as many epochs as the paper's. It is never
-judged by its digits alone, because the networks are not the paper's.
+judged by its digits alone, because the networks are not the paper's. If a folder has networks of
+several schedules, only those of the longest are shown.
 """
 
 import re
 
-import numpy as np
-
 from harness.evaluation import items
 
-from . import curves, networks, table2
+from . import networks, table2, table4
 
-summary, render, table = curves.summary, table2.render, table2.table
 PAPER_EPOCHS = 250
 EPOCHS = re.compile(r"_epochs(\d+)_seed")
 
 
+def _protocol(settings):
+    return table2 if "table2" in settings.compare else table4
+
+
+def summary(records, settings):
+    """Return the numbers of the networks of the longest schedule, in the authors' unit."""
+    return table2.summary(longest(records), settings)
+
+
+def render(records, settings):
+    """Draw the picture of the table with the networks of the longest schedule."""
+    return _protocol(settings).render(longest(records), settings)
+
+
+def table(records, settings):
+    """Return the table of texts with the networks of the longest schedule."""
+    return _protocol(settings).table(longest(records), settings)
+
+
 def reproduced(records, settings):
     """Return the means over seeds, and why they are not judged, if there is a reason."""
-    frame = table2.measured(records, settings)
-    frame = frame[frame["estimator"].eq(table2.PUBLISHED) & frame["method"].ne("relabelled")]
-    ours = items.together(
-        items.numbers(frame, "{network}, {method}", "{metric}"),
-        items.numbers(
-            frame.dropna(subset="change"),
-            "{network}, {method}",
-            "{metric} change",
-            "change",
-            np.nan,
-        ),
-    )
+    records = longest(records)
+    ours = _protocol(settings).numbers(records, settings)
     ours["why"] = unjudged(records["problem"])
     missing = "it was not trained here"
     return items.answers(ours, settings, items.first_reason(records) or missing)
+
+
+def longest(records):
+    """Return the records of the networks that were trained for the most epochs."""
+    epochs = records["problem"].str.extract(EPOCHS, expand=False).astype(float)
+    return records[epochs.isna() | epochs.eq(epochs.max())]
 
 
 def unjudged(problems):

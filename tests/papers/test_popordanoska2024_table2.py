@@ -167,9 +167,40 @@ def test_trained_networks_are_judged_by_two_seeds_of_the_papers_schedule(seeds, 
 
 def test_trained_networks_answer_to_the_row_of_table_2():
     settings = compose(["experiment=popordanoska2024_table2_trained"])
-    records = frame({"trained/preresnet20_epochs10_seed5": 0.02})
+    records = frame({"trained/preresnet20_lossless_epochs25_seed5": 0.02})
     ours = trained.reproduced(records, settings).set_index(["row", "column"])
     mine = ours.loc[("CIFAR-10, PreResNet20, none", "CE_KL")]
     assert mine["value"] == pytest.approx(2.0) and mine["why"].startswith("one network")
     named = networks.recalibrated(records, Settings.from_dict({}))
-    assert named["network"].to_list() == ["trained/preresnet20_epochs10"]
+    assert named["network"].to_list() == ["trained/preresnet20_lossless_epochs25"]
+
+
+def test_only_networks_of_the_longest_schedule_are_shown():
+    settings = compose(["experiment=popordanoska2024_table2_trained"])
+    values = {(25, 5): 0.9, (250, 5): 0.02, (250, 10): 0.04}
+    names = "trained/preresnet20_lossless_epochs{}_seed{}".format
+    records = frame({names(*key): value for key, value in values.items()})
+    ours = trained.reproduced(records, settings).set_index(["row", "column"])
+    mine = ours.loc[("CIFAR-10, PreResNet20, none", "CE_KL")]
+    assert mine["value"] == pytest.approx(3.0) and mine["why"] is None
+
+
+def test_trained_networks_answer_to_the_rows_of_tables_3_and_4():
+    names = "trained/preresnet20_lossless_epochs25_seed5{}".format
+    for item, columns in (("table4", ("Accuracy", "NLL", "Brier")), ("table3", ("Accuracy",))):
+        settings = compose([f"experiment=popordanoska2024_{item}_trained"])
+        parts = [
+            frame({names(""): value, names("/isotonic_popordanoska2024"): value / 2}).assign(
+                estimator=estimand, estimand=estimand, notion="canonical"
+            )
+            for estimand, value in {"accuracy": 0.9, "logloss": 0.3, "brier": 0.2}.items()
+        ]
+        ours = trained.reproduced(pd.concat(parts), settings).set_index(["row", "column"])
+        for column, value in zip(columns, (90.0, 30.0, 20.0)):
+            before, after = (
+                ours.loc[(f"CIFAR-10, PreResNet20, {method}", column)]
+                for method in ("none", "isotonic")
+            )
+            assert before["value"] == pytest.approx(value)
+            assert after["value"] == pytest.approx(value / 2)
+            assert before["why"].endswith("for 25 epochs instead of 250")
