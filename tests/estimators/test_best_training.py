@@ -109,7 +109,7 @@ def test_a_setting_depends_on_its_number_alone(training):
 def test_a_small_training_resembles_the_stored_weights(training, rows):
     """Trained on 90 settings, a network is better than the mean of its candidates on settings that
     it has not seen, and close to the stored ensemble."""
-    net = training.train(rows, members=1, epochs=8, report=lambda text: None)
+    net = training.train(rows, 1e-4, members=1, epochs=8, report=lambda text: None)
     small = {name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(".0")}
     hidden = learned.hidden_layer(small, (rows.x - net["centre"]) / net["spread"])
     parts = rows.candidates["l1"], rows.unit["l1"], rows.lowest["l1"]
@@ -136,7 +136,7 @@ def test_weights_give_each_range_of_errors_its_share(training):
 def test_pinball_loss_finds_the_quantile(training):
     """With a constant feature, the fit is the weighted quantile of the target."""
     target = default_rng(0).exponential(size=4_000)
-    b = training.fit_quantile(np.ones((4_000, 1)), target)
+    b = training.fit_quantile(np.ones((4_000, 1)), target, 1e-4)
     width = learned.width(np.ones((1, 1)), b)[0]
     # the standard error of the empirical quantile is sqrt(q (1 - q) / n) / density = 0.1
     assert width == pytest.approx(-np.log(1.0 - training.QUANTILE), abs=0.4)
