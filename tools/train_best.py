@@ -57,8 +57,8 @@ QUANTILE = 0.975
 SHAPES_COVERED = 0.9
 SMALL = "small"  # shape of the settings whose error is below the prior's lower limit
 WIDTH_STEPS = 1500
-# Ridge of the widths. Vectors have fewer settings than scalars. With 1e-4, their intervals were 12 %
-# wider at the same coverage on the development families.
+# Ridge of the widths. Vectors have fewer settings than scalars. With 1e-4, their intervals were
+# 12 % wider at the same coverage on the development families.
 WIDTH_DECAY = {"scalar": 1e-4, "vector": 1e-2}
 
 
