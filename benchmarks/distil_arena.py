@@ -20,10 +20,12 @@ from pathlib import Path
 import numpy as np
 
 import harness
+from harness.estimators.base import EstimatorSpec
 from harness.judging import measured
 from harness.judging.calibrated import class_tests, closed
 from harness.judging.scalar_test import scalar_test
 from harness.judging.vector_test import vector_test
+from harness.plan.components import load
 
 LEVEL = 0.95
 RESAMPLES = 199  # the tests are exact with any number of resamples
@@ -114,6 +116,10 @@ def estimators(index):
     frame = frame[(frame["estimand"] == "l1") & frame["estimator"].isin([*KEPT, *PUBLISHED])]
     frame = frame[~frame["calibrated"]]  # settings with the truth 0 have no regret
     frame = frame.assign(log=np.log(frame["regret"]))
+    revisions = {
+        name: EstimatorSpec.of(load("estimator", name, {})).revision
+        for name in frame["estimator"].unique()
+    }
     rows = []
     for (notion, n, k, name), part in frame.groupby(["notion", "n", "k", "estimator"]):
         row = {
@@ -122,6 +128,7 @@ def estimators(index):
             "n": int(n),
             "k": int(k),
             "estimator": name,
+            "revision": revisions[name],
             "problems": len(part),
         }
         row["regret"] = (

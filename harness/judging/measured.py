@@ -35,7 +35,7 @@ def measurements(table: str) -> pd.DataFrame:
     """Return a table of measurements: "size", "estimators" or "coverage".
 
     size        notion ("any" for all tests together), n, k, trials, false_alarms, level
-    estimators  notion, estimand, n, k, estimator, regret (smallest first)
+    estimators  notion, estimand, n, k, estimator, its revision, regret (smallest first)
     coverage    quantity, n, k, kind of predictions, truth, draws, covered, mean_width
 
     n is the number of rows and k the number of classes. `covered` is the number of draws whose
