@@ -206,6 +206,8 @@ class Best:
     * Between 10^4 and 10^6, the value moves from the network to the stack of the maps. The stack
       converges to the error if one of its maps can represent E[Y given p]. The interval covers both
       values. Its measured coverage is in harness/judging/coverage.csv.
+    * No vectors with more than 60,000 entries n k were simulated (but up to 1,500 rows for any k).
+      Beyond that, the interval stays as wide as that of the largest simulated sample.
 
     Under the class-wise notion, values and ends are averaged over the classes first, and then the
     lower end is clipped at 0. The other order would give calibrated predictions a lower end above

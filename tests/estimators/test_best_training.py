@@ -57,6 +57,14 @@ def test_the_weights_name_the_code_and_the_division_that_made_them(training):
     assert set(about) == {"scalar", "vector"}
 
 
+def test_the_region_without_wider_intervals_is_that_of_the_simulated_vectors(training):
+    prior = training.best_prior
+    assert (prior.LARGE_N, prior.LARGEST_ENTRIES) == (
+        learned.SIMULATED_ROWS,
+        learned.SIMULATED_ENTRIES,
+    )
+
+
 def test_an_ensemble_is_stored_without_changing_the_other(training, tmp_path):
     out = tmp_path / "weights.npz"
     training.store(out, {"scalar": {"first.0": np.ones(2)}}, {"scalar": {"seed": 0}})
