@@ -1,5 +1,7 @@
 """Compare weights of `Best` that were trained under different priors, on development families.
 
+The priors are those of scalar predictions.
+
     python tools/train_best.py FOLDER /tmp/calibrated.npz --prior calibrated
     python tools/train_best.py FOLDER /tmp/wide.npz --prior wide
     python benchmarks/best_priors.py harness/estimators/best_weights.npz /tmp/calibrated.npz \
@@ -7,7 +9,7 @@
 
 For every file, notion and n, print the typical RMSE of the L1 error (geometric mean over the
 families with an error), the median of mean / truth over their problems, and the root mean square of
-the values where the truth is 0. All files see the same samples. About TIME CPU minutes for three
+the values where the truth is 0. All files see the same samples. About three CPU minutes for three
 files.
 """
 
@@ -26,7 +28,7 @@ from harness.estimators import Best, learned
 
 REPS = 20
 SIZES = 200, 1_000, 5_000
-NOTIONS = "binary", "top_label", "canonical"
+NOTIONS = "binary", "top_label"
 
 
 def problems() -> list[tuple[str, str]]:

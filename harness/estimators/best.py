@@ -214,7 +214,7 @@ class Best:
     0, because some of their classes have one by chance.
 
     Cost: O(repeats n k log n) for k classes. One repeat takes 6 ms at n = 1,000 for scalars. At
-    n = 10,000 and k = 10, it takes 0.25 s and 45 times the memory of p. Scalars are taken in
+    n = 10,000 and k = 10, it takes 0.2 s and 45 times the memory of p. Scalars are taken in
     blocks: at n = 2 10^6, one repeat takes 4 s and 11 times the memory of p.
 
     References
