@@ -66,11 +66,11 @@ class TestClosedForms:
         fold = assign_folds(y, 5, False, rng)
         candidates = compute_ingredients(p, y, fold, rng).candidates
         result = values(p, y, "canonical")
-        # The last candidate is the norm of the mean residual, after the distance and the gain of
-        # the stack, first held out and then in sample. Those of l2_squared end with four others.
+        # After the distance and the gain of the stack, first held out and then in sample, come the
+        # norm of the mean residual and a product of neighbours. l2_squared ends with six others.
         for name in ("l1", "l2"):
-            assert result[name] == pytest.approx(candidates[name][-5:-3].mean())
-        assert result["l2_squared"] == pytest.approx(candidates["l2_squared"][-8:-4].mean())
+            assert result[name] == pytest.approx(candidates[name][-6:-4].mean())
+        assert result["l2_squared"] == pytest.approx(candidates["l2_squared"][-10:-6].mean())
 
 
 class TestInvariances:
