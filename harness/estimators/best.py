@@ -243,7 +243,7 @@ class Best:
     takes_classwise = True
     wants = ("notion",)
     revision = 6
-    null_bias = 0.04
+    null_bias = 0.05
 
     def __post_init__(self) -> None:
         check_integer("repeats", self.repeats)
