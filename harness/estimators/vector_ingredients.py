@@ -39,8 +39,7 @@ class Vectors:
     """Statistics of predictions p (n, k) and labels y (n,) that do not depend on the folds.
 
     They are the logarithms of p, the order of the samples by each column, a basis of functions of
-    p_ij, binned errors of the classes, products of the residuals of neighbours, and features of the
-    distribution of the predictions.
+    p_ij, binned errors of the classes, and features of the distribution of the predictions.
     """
 
     def __init__(self, p: np.ndarray, y: np.ndarray) -> None:
@@ -69,29 +68,28 @@ class Vectors:
             entropy.std(),
             np.log(k) / 4.6,
         ]
-        self.products = neighbour_products(p, hot - p)
         counts = n - top.sum(), np.count_nonzero(p.argmax(axis=1) != y), p.sum(axis=0).min()
         self.top = [top.mean(), (top > 0.999).mean(), *np.log1p(counts)]
         self.events = float(max(counts[:2]))
 
 
-def neighbour_products(p: np.ndarray, residual: np.ndarray) -> np.ndarray:
+def neighbour_products(p: np.ndarray, residual: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return l2_squared from products of the residuals of neighbours, for each m in NEIGHBOURS.
 
         mean over rows i of mean over the m rows j nearest to i of <r_i, r_j>
 
     p and the residuals r (n, k) are of the same rows. Neighbours have independent labels, so that
     the mean has no noise of its own added, and it sees errors that change as fast as p from row to
-    row. It is computed from at most NEIGHBOUR_ROWS random rows, whose order decides between equal
-    rows. One row has no neighbour and gives 0.
+    row. `order` (n,) is a random order of the rows. It decides between equal rows, and only its
+    first NEIGHBOUR_ROWS rows are used. One row has no neighbour and gives 0.
 
     Examples
     --------
-    >>> neighbour_products(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.5, -0.5]] * 2))
+    >>> p, residual = np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[0.5, -0.5]] * 2)
+    >>> neighbour_products(p, residual, np.arange(2))
     array([0.5, 0.5])
     """
-    n, k = p.shape
-    rows = np.random.default_rng(0).permutation(n)[: min(NEIGHBOUR_ROWS, NEIGHBOUR_ENTRIES // k)]
+    rows = order[: min(NEIGHBOUR_ROWS, NEIGHBOUR_ENTRIES // p.shape[1])]
     count = min(NEIGHBOURS[-1], len(rows) - 1)
     if count < 1:
         return np.zeros(len(NEIGHBOURS))
@@ -109,14 +107,16 @@ def ingredients_of_vectors(
 ) -> Ingredients:
     """Return the ingredients of vector predictions p (n, k) for one partition into folds.
 
-    `fold` (n,) numbers the folds from 0. rng draws the centres of the member `_local`. `shared`
-    holds the statistics that do not depend on the folds.
+    `fold` (n,) numbers the folds from 0. rng draws the centres of the member `_local` and the order
+    of the rows in `neighbour_products`. `shared` holds the statistics that do not depend on the
+    folds.
     """
     n, shares = len(p), shared.shares
     order = np.argsort(fold, kind="stable")  # the samples of a fold become a slice, without a copy
     ends = np.searchsorted(fold[order], np.arange(1, int(fold.max()) + 2))
     held_out = [*(slice(*part) for part in zip([0, *ends[:-1]], ends)), None]
-    centres = p[rng.permutation(n)[: min(CENTRES, n)]]
+    drawn = rng.permutation(n)
+    centres, products = p[drawn[:CENTRES]], neighbour_products(p, shared.hot - p, drawn)
     one_versus_rest = isotonic_columns(p, shared.y, fold, len(ends), shared.orders)[:, order]
     p, hot = p[order], shared.hot[order]
     tempered, log_beta = _tempered(
@@ -135,12 +135,12 @@ def ingredients_of_vectors(
     stats, v = evaluated.candidates, evaluated.v
     # A fine error has the root of the products as its root mean square. That its norms are in the
     # same proportion to it as those of the stack's in-sample movement q - p is an assumption.
-    root = np.sqrt(max(shared.products[-1], 0.0) / max(stats["l2_squared"][-2], FLOOR**2))
+    root = np.sqrt(max(products[-1], 0.0) / max(stats["l2_squared"][-2], FLOOR**2))
     l1, norm = (
         np.concatenate([[0.0], stats[name], [total, stats[name][-2] * root]])
         for name, total in (("l1", np.abs(shares).sum()), ("l2", np.sqrt((shares**2).sum())))
     )
-    others = [*shared.by_class, (shares**2).sum(), *shared.products]
+    others = [*shared.by_class, (shares**2).sum(), *products]
     l2_squared = np.concatenate([[0.0], stats["l2_squared"], others])
     deviations = np.log(max(shared.deviation, 1e-6) / np.sqrt(v))
     law = [v, *shared.law, deviations, *shared.top, np.tanh(log_beta), shared.distinct / n]
