@@ -4,8 +4,8 @@
 
 Verdicts under other choices of rivals, the median of three published estimators, regrets, ratios to
 the best published estimator of each notion, estimand and n (over all n of a board), the worst
-family, mean / truth, and coverage by problem. It takes about a CPU minute and
-runs no estimator but `best_fast`, which it times.
+family, mean / truth, coverage by problem, and coverage if all intervals had another width. It takes
+about a CPU minute and runs no estimator but `best_fast`, which it times.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ from harness.evaluation.arena.better_or_worse import log_ratios, statement
 from harness.evaluation.arena.sensitivity import sensitivity
 from harness.evaluation.arena.simple_rule import ALL_N, simple_rules
 from harness.pages.arena import data as arena_data
+from harness.records import baseline
 
 REGRETS = 200, 1_000, 5_000
 N = 200
 LEAST_COVERAGE = 0.9
+ROUNDING = 1e-7  # of the stored estimates, which have single precision
+SCALES = 1.0, 0.95, 0.9, 0.85, 0.8  # of the widths
 BY_CLASS = "classwise"  # a notion that `best` was not trained for, reported apart
 
 
@@ -106,6 +109,32 @@ def report(settings: pd.DataFrame, table: pd.DataFrame, development: list[str]) 
     intervals = intervals[intervals["estimator"].eq("best")]
     widths = intervals.groupby(["notion", "estimand"])["relative_width"].median().round(2)
     print("width over the narrowest of fixed width that covers 93 %:", widths.to_dict())
+    print("\nnotion and estimand | share of problems with a coverage of at least 90 % (its width), "
+          f"if all widths are {', '.join(map(str, SCALES))} times as large")  # fmt: skip
+    shares = coverage_by_scale(whole)
+    for (notion, estimand), width in widths.items():
+        row = shares.loc[(notion, estimand)]
+        cells = (f"{share:.3f} ({scale * width:.2f})" for scale, share in row.items())
+        print(f"{notion} {estimand} | {', '.join(cells)}")
+
+
+def coverage_by_scale(settings: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of problems that intervals of other widths cover, by notion and estimand.
+
+    The columns are SCALES, by which both sides of all intervals of `best` are multiplied. Intervals
+    that end at 0 stay there, because `best` clips them.
+    """
+    records = pd.read_parquet(baseline.read().folder / "best.parquet").dropna(subset=["low"])
+    keys = ["notion", "estimand", "problem", "n"]
+    rows = records.drop(columns="truth").merge(settings[[*keys, "truth"]], on=keys)
+    shares = {}
+    for scale in SCALES:
+        low = np.where(rows["low"] > 0.0, rows["value"] - scale * (rows["value"] - rows["low"]), 0)
+        high = rows["value"] + scale * (rows["high"] - rows["value"])
+        covered = rows["truth"].between(low - ROUNDING, high + ROUNDING)
+        of_problem = covered.groupby([rows[key] for key in keys]).mean()
+        shares[scale] = of_problem.ge(LEAST_COVERAGE).groupby(keys[:2]).mean()
+    return pd.DataFrame(shares)
 
 
 if __name__ == "__main__":
