@@ -242,7 +242,7 @@ class Best:
     determinism = "statistical"
     takes_classwise = True
     wants = ("notion",)
-    revision = 6
+    revision = 7
     null_bias = 0.05
 
     def __post_init__(self) -> None:
