@@ -90,9 +90,9 @@ def report(settings: pd.DataFrame, table: pd.DataFrame, development: list[str]) 
               f"[{s.low:.2f}, {s.high:.2f}], {s.families}")  # fmt: skip
 
     own = test[test["estimator"].eq("best") & ~test["calibrated"]]
-    by_family = own.assign(log=np.log(own["regret"])).groupby(["notion", "estimand", "family", "n"])
-    worst = np.exp(by_family["log"].mean()).nlargest(5).round(2)
-    print("\nlargest regrets of a family:", worst.to_dict())
+    print("\nlargest regrets of a family:", largest_regrets(own, 5))
+    others = settings[settings["family"].isin(development) & settings["estimator"].eq("best")]
+    print("of a development family:", largest_regrets(others[~others["calibrated"]], 10))
 
     ratio = (own["bias"] + own["truth"]) / own["truth"]
     here = own["n"].eq(N)
@@ -116,6 +116,13 @@ def report(settings: pd.DataFrame, table: pd.DataFrame, development: list[str]) 
         row = shares.loc[(notion, estimand)]
         cells = (f"{share:.3f} ({scale * width:.2f})" for scale, share in row.items())
         print(f"{notion} {estimand} | {', '.join(cells)}")
+
+
+def largest_regrets(settings: pd.DataFrame, count: int) -> dict[tuple[str, ...], float]:
+    """Return the largest regrets by notion, estimand, family and n (geometric means)."""
+    groups = settings.assign(log=np.log(settings["regret"]))
+    mean = groups.groupby(["notion", "estimand", "family", "n"])["log"].mean()
+    return dict(np.exp(mean).nlargest(count).round(2))
 
 
 def coverage_by_scale(settings: pd.DataFrame) -> pd.DataFrame:
