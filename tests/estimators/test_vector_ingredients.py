@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
+from harness.estimators.ingredients import compute_ingredients
 from harness.estimators.vector_ingredients import NEIGHBOURS, neighbour_products
 from harness.math.notions import one_hot
 
@@ -41,6 +42,18 @@ def test_equal_rows_sorted_by_class_have_no_error_if_they_are_calibrated():
     rng = default_rng(5)
     y = one_hot(np.sort(rng.integers(0, k, n)), k)
     assert np.abs(neighbour_products(p, y - p, rng.permutation(n))).max() < 4.0 / np.sqrt(n)
+
+
+def test_the_random_numbers_of_the_estimator_decide_which_equal_rows_are_neighbours():
+    """Rows sorted by class, without an error; the bound is that of the test above."""
+    n, k = 900, 3
+    p, y = np.full((n, k), 1.0 / k), np.repeat(np.arange(k), n // k)
+    products = [
+        compute_ingredients(p, y, np.arange(n) % 5, default_rng(seed)).candidates["l2_squared"][-2:]
+        for seed in (0, 1)
+    ]
+    assert np.abs(products).max() < 4.0 / np.sqrt(n)
+    assert (products[0] != products[1]).all()
 
 
 def test_a_wave_that_smooth_maps_average_away_is_seen():
