@@ -97,12 +97,12 @@ class Baseline:
         """
         wanted = list(columns)
         files = estimator_files(self.folder)
-        costs = self.costs().set_index(COST_OF) if {*wanted} & {*tables.TIMES} else None
-        return concatenate([_rows(path, wanted, choose, costs) for path in files])
+        costs = self.costs() if {*wanted} & {*tables.TIMES} else None
+        return concatenate([read_file(path, wanted, choose, costs) for path in files])
 
     def costs(self) -> pd.DataFrame:
         """Return mean seconds of a cell, for each estimator, problem, notion and n."""
-        return pd.read_csv(cost_path(self.folder))
+        return read_costs(self.folder)
 
     def truths(self) -> dict[str, dict[str, Any]]:
         """Return the known truths: {problem key: {"notion|estimand": [value, error, method]}}."""
@@ -115,10 +115,23 @@ class Baseline:
         return truths
 
 
-def _rows(
-    path: Path, wanted: list[str], choose: Choice | None, costs: pd.DataFrame | None
+def read_costs(folder: Path) -> pd.DataFrame:
+    """Return the table of costs of a baseline (see `Baseline.costs`)."""
+    return pd.read_csv(cost_path(folder))
+
+
+def read_file(
+    path: Path,
+    columns: Iterable[str] = ALL,
+    choose: Choice | None = None,
+    costs: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the wanted columns and rows of the file of an estimator, with its costs."""
+    """Return columns and rows of the file of an estimator, with its seconds from a table of costs.
+
+    The arguments are those of `Baseline.records` and its result for one estimator. Without `costs`,
+    seconds are missing.
+    """
+    wanted = list(columns)
     rows = tables.read(path, {*wanted, *tables.CELL, *COST_OF, *CHOSEN_BY} - {"key"})
     if choose is not None:
         rows = rows[choose(rows).to_numpy(dtype=bool)].reset_index(drop=True)
@@ -126,7 +139,7 @@ def _rows(
         rows["key"] = tables.keys(rows)
     if costs is not None:
         settings = pd.MultiIndex.from_frame(rows[COST_OF].astype({"n": "int64"}))
-        means = costs.reindex(settings).reset_index(drop=True)
+        means = costs.set_index(COST_OF).reindex(settings).reset_index(drop=True)
         rows = rows.assign(**{name: means[name] for name in tables.TIMES})
     return rows.reindex(columns=wanted)
 

@@ -25,7 +25,8 @@ def rebuild(
     ----------
     estimators : collection of str
         Ids of the estimators whose cells are computed. Only their files and their rows of the table
-        of costs are written. Without ids, all cells are computed, and all files are written.
+        of costs are written. Without ids, all files are written, and only cells without a stored
+        record are computed.
     overrides : sequence of str
         Options of the runs, such as out=DIR.
     folder : str, optional
@@ -40,9 +41,9 @@ def rebuild(
     Raises
     ------
     BadInputError
-        If the arena has no such estimator, or if its problems, sample sizes or replications are not
-        those of the baseline, so that all estimators have to be computed again. An experiment that
-        the baseline does not have is added if its samples are among those of the baseline.
+        If the arena has no such estimator, or if ids are given and the arena's problems, sample
+        sizes or replications are not those of the baseline. An experiment that the baseline does
+        not have is added if its samples are among those of the baseline.
     """
     compared = _settings(baseline.experiments(), overrides)
     shown = {} if folder else _settings(baseline.experiments(compared=False), overrides)
@@ -54,6 +55,8 @@ def rebuild(
         baseline_store.check_samples(plans, folder)
     for experiment in sorted(planned.values(), key=_rows_to_compute):
         _copy_truths(estimators, find_folder(folder), experiment.records.out)
+        if not estimators:
+            _copy_baseline(experiment, find_folder(folder))
         _compute(experiment)
     written = []
     if planned:  # otherwise the estimators are in experiments that are only shown
@@ -110,6 +113,17 @@ def _copy_truths(estimators: Collection[str], folder: Path, out: Path) -> None:
         tables.write_truths_of(tables.read(path, columns), out)
 
 
+def _copy_baseline(experiment: Experiment, folder: Path) -> None:
+    """Copy stored records of an experiment's cells, with the mean seconds of their settings."""
+    paths = [tables.file_path(folder, id) for id in experiment.plan.estimators]
+    held = [path for path in paths if path.is_file()]
+    if held:
+        costs, missing = baseline.read_costs(folder), _missing_cells(experiment)
+        for path in held:
+            rows = baseline.read_file(path, costs=costs)
+            tables.copy_rows(rows[rows["key"].isin(missing)], path, experiment.records.out)
+
+
 def _rows_to_compute(experiment: Experiment) -> int:
     return pending(experiment.plan, experiment.records.out).tally.rows
 
@@ -153,5 +167,10 @@ def _copy_stored(experiment: Experiment, path: Path) -> None:
     if not path.is_file():
         return
     stored = tables.read(path)
-    missing = {cell.key for cell in experiment.plan.cells} - {*experiment.records.read_own()["key"]}
-    tables.copy_rows(stored[stored["key"].isin(missing)], path, experiment.records.out)
+    rows = stored[stored["key"].isin(_missing_cells(experiment))]
+    tables.copy_rows(rows, path, experiment.records.out)
+
+
+def _missing_cells(experiment: Experiment) -> set[str]:
+    """Return the keys of those cells of an experiment that its folder has no record of."""
+    return {cell.key for cell in experiment.plan.cells} - {*experiment.records.read_own()["key"]}
