@@ -38,7 +38,8 @@ COLUMNS = ("estimator", "notion", "n", "k", "peak_mb", "method", "reason")
 def estimators() -> list[str]:
     """Return the ids of the estimators that the arena ranks."""
     experiments = [
-        "arena", "arena_hundred", "arena_costly", "arena_slow", "arena_kernels", "arena_canonical"
+        "arena", "arena_hundred", "arena_scalars", "arena_costly", "arena_slow", "arena_kernels",
+        "arena_canonical",
     ]  # fmt: skip
     parts = [compose([f"experiment={name}"]).estimator for name in experiments]
     return list(dict.fromkeys(name for part in parts for name in part))

@@ -7,8 +7,9 @@ results/baseline/<estimator>.parquet     records of one estimator, without diagn
 results/baseline/costs.csv               mean seconds of a cell, for each setting and estimator
 results/baseline/baseline.json           problems, families and sizes (see baseline_description)
 
-The files of estimators are plain Parquet with the columns COLUMNS. Estimates have single precision,
-which is far below their errors. Keys of cells follow from other columns (`cells.cell_key`).
+The files of estimators are plain Parquet with the columns COLUMNS. Estimates have 16 significant
+bits (a relative error of at most 1.6e-5), which is far below their errors. Keys of cells follow
+from other columns (`cells.cell_key`).
 
 Reading the baseline needs no data files, because truths are stored too. It is refused if an
 experiment of the arena in conf/ has other cells by now. `harness.records.baseline_store` writes it.

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from harness.common.paths import CHECKOUT
 from harness.common.writing import whole_file
@@ -18,7 +20,9 @@ from harness.problems.base import ProblemSpec
 from harness.records import baseline, baseline_description, reader, schema, tables
 from harness.records.baseline import COLUMNS, COST_OF
 from harness.records.baseline_description import REMEDY, Description, find_folder
+from harness.records.tables import NUMBERS
 
+BITS = 16  # significant bits of stored estimates
 SORTED_BY = ["problem", "notion", "estimand", "n", "rep"]
 
 
@@ -119,6 +123,7 @@ def _write_estimators(frame: pd.DataFrame, out: Path, folder: Path) -> list[Path
     for estimator, rows in frame.groupby("estimator", sort=True, observed=True):
         rows = rows.astype({name: object for name in SORTED_BY if name not in ("n", "rep")})
         rows = tables.add_methods(rows.sort_values(SORTED_BY, kind="stable"), out)
+        rows = rows.assign(**{name: shortened(rows[name].to_numpy(float)) for name in NUMBERS})
         (key,) = rows["estimator_key"].unique()
         cells = int(rows["key"].nunique())
         content = {"estimator": estimator, "estimator_key": key, "cells": cells}
@@ -126,6 +131,20 @@ def _write_estimators(frame: pd.DataFrame, out: Path, folder: Path) -> list[Path
         path = tables.file_path(folder, str(estimator))
         written.append(tables.write(rows, COLUMNS, content, path, pa.float32()))
     return written
+
+
+def shortened(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round numbers to BITS significant bits, which compress better than all digits.
+
+    The relative error is at most 2 ** -BITS, or 1.6e-5.
+
+    Examples
+    --------
+    >>> shortened(np.array([0.0, 0.75, 1 / 3])).round(8).tolist()
+    [0.0, 0.75, 0.33333588]
+    """
+    mantissas, exponents = np.frexp(numbers)
+    return np.ldexp(np.round(np.ldexp(mantissas, BITS)), exponents - BITS)
 
 
 def _mean_costs(frame: pd.DataFrame) -> pd.DataFrame:

@@ -97,18 +97,14 @@ def test_the_baseline_has_the_numbers_of_the_records(held, tmp_path, monkeypatch
     fresh = harness.run(["experiment=smoke", *ARENA, "engine=serial", f"out={out}"])
     loaded = baseline.load(held[0])
     same = (
-        "key problem problem_key notion n rep estimator estimator_key seed estimand value".split()
+        "key problem problem_key notion n rep estimator estimator_key seed estimand level".split()
     )
-    same += "low high level kind status reason truth truth_error".split()
-    for name in ("value", "low", "high"):  # the baseline has single precision
-        fresh[name] = fresh[name].astype("float32").astype(float)
-    by = ["key", "estimand"]
-    loaded = loaded.astype(fresh[same].dtypes.to_dict())
-    pd.testing.assert_frame_equal(
-        loaded[same].sort_values(by, ignore_index=True),
-        fresh[same].sort_values(by, ignore_index=True),
-        check_dtype=False,
-    )
+    same += "kind status reason truth truth_error".split()
+    by, numbers = ["key", "estimand"], ["value", "low", "high"]
+    loaded = loaded.astype(fresh[same].dtypes.to_dict()).sort_values(by, ignore_index=True)
+    fresh = fresh.sort_values(by, ignore_index=True)
+    pd.testing.assert_frame_equal(loaded[same], fresh[same], check_dtype=False)
+    pd.testing.assert_frame_equal(loaded[numbers], fresh[numbers], rtol=1.6e-5, atol=0.0)
     assert baseline.read(held[0]).classes == {"beta_overconfident": 2, "dirichlet3_harmonic": 3}
     done = fresh[fresh["status"].eq("ok")]
     settings = done[["estimator", "problem", "notion", "n"]].drop_duplicates()
@@ -194,6 +190,30 @@ def test_an_estimator_with_other_parameters_and_a_new_one_are_computed_alone(
     code, _, err = cli(*words, "corp", f"baseline={copied}")
     assert code == 0 and (copied / "corp.parquet").is_file() and baseline.read(copied), err
     assert set(baseline.load(copied)["estimator"]) == {"binned15", "binned15_mass", "corp"}
+
+
+def test_new_sizes_are_computed_for_all_estimators_and_stored_cells_stay(
+    cli, copied, held, tmp_path, monkeypatch
+):
+    """Cells of n = 100 are stored, and those of n = 150 are not."""
+    settings = baseline.compose_settings
+    monkeypatch.setattr(
+        baseline, "compose_settings", lambda name, o=(): settings(name, ("n=[100,150]", *o))
+    )
+    words = ("compare", "--rebuild", f"out={tmp_path / 'out'}", "engine=serial")
+    code, _, err = cli(*words, "binned15", f"baseline={copied}")
+    assert code == 2 and "the cells of arena have changed" in err
+    code, text, err = cli(*words, f"baseline={copied}")
+    assert code == 0 and "16 computed, 0 failed" in text, err
+    assert baseline.read(copied).description.n == [100, 150]
+    for name in ("binned15", "binned15_mass"):
+        old, new = (pd.read_parquet(f / f"{name}.parquet") for f in (held[0], copied))
+        kept = new[new["n"].eq(100)].reset_index(drop=True)
+        pd.testing.assert_frame_equal(kept, old)
+        assert len(new) == 2 * len(old)
+        assert new.groupby(["problem", "estimand"])["truth"].nunique().eq(1).all()
+    old, new = (pd.read_csv(f / "costs.csv") for f in (held[0], copied))
+    pd.testing.assert_frame_equal(new[new["n"].eq(100)].reset_index(drop=True), old)
 
 
 def with_new_experiment(monkeypatch, *samples):

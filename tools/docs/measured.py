@@ -116,6 +116,8 @@ def absent() -> str:
         f"Another {count} blocks cost less and are not run yet, {blocks.count_minutes(states)} "
         "together. `python benchmarks/arena_blocks.py` prints them."
     )
+    if not count:
+        rest = "All other blocks are run (`python benchmarks/arena_blocks.py`)."
     head = ["not run: cost", "notion", "n", "CPU time"]
     filled = [textwrap.fill(part, 130, break_on_hyphens=False) for part in (text, rest)]
     return f"{filled[0]}\n\n{table(head, rows)}\n\n{filled[1]}"

@@ -104,11 +104,13 @@ def format_minutes(minutes: float) -> str:
 
 
 def count_minutes(states: pd.DataFrame) -> str:
-    """Return the CPU minutes of all blocks that are not run yet, in words.
+    """Return the CPU minutes of all blocks that are not run yet, in words; "" without such a block.
 
     If some of them were not measured, the minutes of the others are a lower limit.
     """
     yet = states.loc[states["state"].eq(YET), "minutes"]
+    if yet.empty:
+        return ""
     least = "at least " if yet.isna().any() else ""
     return f"{least}{yet.sum():,.0f} CPU minutes"
 
