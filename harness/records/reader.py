@@ -182,14 +182,14 @@ def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
 
     A row is (estimator key, problem key, notion, n, seconds). If there are many records, only a
     sample of the cells is read. Of two cells, the faster one counts: the other may have imported
-    modules.
+    modules. Cells without seconds, such as copies of stored records, do not count.
     """
     size = sum(file.stat().st_size for file in parts.part_files(out) if file.is_file())
     sql = f"""select estimator_key, problem_key, notion, n, quantile_disc(s, 0.5) from
               (select key, any_value(estimator_key) as estimator_key, any_value(problem_key) as
                problem_key, any_value(notion) as notion, any_value(n) as n, max(cpu_seconds) as s
                from r
-               where status in ('ok', 'undefined') and hash(key) % {1 + size // SAMPLED_BYTES} = 0
+               where status in ('ok', 'undefined') and cpu_seconds is not null and hash(key) % {1 + size // SAMPLED_BYTES} = 0
                group by key) group by all"""
     return query(out, sql)
 
