@@ -189,7 +189,8 @@ def seconds_per_cell(out: Path) -> list[tuple[Any, ...]]:
               (select key, any_value(estimator_key) as estimator_key, any_value(problem_key) as
                problem_key, any_value(notion) as notion, any_value(n) as n, max(cpu_seconds) as s
                from r
-               where status in ('ok', 'undefined') and cpu_seconds is not null and hash(key) % {1 + size // SAMPLED_BYTES} = 0
+               where status in ('ok', 'undefined') and cpu_seconds is not null
+               and hash(key) % {1 + size // SAMPLED_BYTES} = 0
                group by key) group by all"""
     return query(out, sql)
 

@@ -377,3 +377,10 @@ def test_times_of_long_records_are_those_of_a_sample(out, monkeypatch):
     exact = reader.seconds_per_cell(out)
     monkeypatch.setattr(reader, "SAMPLED_BYTES", 2000)
     assert reader.seconds_per_cell(out) == exact and exact[0][-1] == 0.25
+
+
+def test_cells_without_seconds_have_no_part_in_the_times(out):
+    write_cells(out, 1, 2, cpu_seconds=None)
+    assert reader.seconds_per_cell(out) == []
+    write_cells(out, 3, cpu_seconds=0.5)
+    assert [row[-1] for row in reader.seconds_per_cell(out)] == [0.5]
