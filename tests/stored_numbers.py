@@ -660,14 +660,6 @@ def wins_against_chosen_on_test():
     return row["better"], row["lines"], row["smallest"], row["largest"]
 
 
-def stops():
-    """Return the number of estimators that stop at n = 1,000, from the text in trust.md."""
-    text = " ".join((ROOT / "docs" / "explanation" / "trust.md").read_text().split())
-    compared, number = re.search(r"There are (\d+) estimators, of which (\d+) stop", text).groups()
-    assert int(compared) == arena_counts()[0]
-    return int(number)
-
-
 def canonical_rivals():
     """Return the number of published estimators of canonical errors at n = 5,000 and at 20,000."""
     numbers = [int(generated("docs/explanation/trust.md", "canonical", i)) for i in (4, 5)]

@@ -64,7 +64,6 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "the RMSE of _ is {:.2f} to {:.2f} of the best published one's, as a mean over n. In "
             "{} of {} lines it is established to be better, and in {} to be worse."
         ): stored.best,
-        "{} of them stop at n = 1,000.": stored.stops,
         (
             "It is better in {} of {} at n ≤ 200, and in {} of {} at n ≥ 1,000 "
             "(scalar errors: {} of {})."

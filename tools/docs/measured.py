@@ -60,7 +60,7 @@ def binning() -> str:
 
 
 def extent() -> str:
-    """Return how many estimators of the main estimands the arena has, and up to which n.
+    """Return how many estimators of the main estimands the arena has, by n, and what was not run.
 
     Oracles do not count. The first table has the number of published point estimators, which are
     the rivals of `best`, by notion and n. An estimator counts if it estimates one of the two
@@ -68,12 +68,9 @@ def extent() -> str:
     """
     records = _records()
     main = records[records["estimand"].isin(arena.MAIN)]
-    largest = main.groupby("estimator", observed=True)["n"].max()
-    is_reference = np.array([arena.is_anchor(name) for name in largest.index])
-    anchors = ", ".join(f"`{name}`" for name in largest.index[is_reference])
-    largest = largest[~is_reference]
+    names = main["estimator"].unique()
+    anchors = [f"`{name}`" for name in names if arena.is_anchor(name)]
     sizes = sorted(main["n"].unique())
-    short = sorted(largest[largest <= SHORT].index)
     points = main[main["kind"].eq("point") & main["value"].notna()]
     points = points.drop_duplicates(["notion", "n", "estimator"])
     points = points[points["estimator"].map(arena.is_published).astype(bool)]
@@ -82,11 +79,10 @@ def extent() -> str:
         [str(title), *(str(counts.loc[notion, n]) if n in counts else "0" for n in sizes)]
         for notion, title in NOTIONS.items()
     ]
-    names = ", ".join(f"`{name}`" for name in short)
     text = (
-        f"There are {len(largest)} estimators, of which {len(short)} stop at n = {SHORT:,} "
-        f"({names}). A further one, {anchors}, knows the truth: it is a reference and does not "
-        "count. The table has the number of published estimators with which `best` is compared."
+        f"There are {len(names) - len(anchors)} estimators. A further one, {', '.join(anchors)}, "
+        "knows the truth: it is a reference and does not count. The table has the number of "
+        "published estimators with which `best` is compared."
     )
     head = ["notion", *(f"n = {n:,}" for n in sizes)]
     return (
@@ -279,7 +275,6 @@ NOTIONS = {
     "classwise": "class-wise",
     "canonical": "canonical",
 }
-SHORT = 1000  # many estimators have no larger n in the arena
 CLASSWISE = ("best", "debiased15_l1", "variational_temperature_insample")
 NO_ERROR = 1e-9  # a smaller true error is 0
 QUANTITIES = {  # {prefix or part of a quantity's name: name of the row in the table}
