@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from harness.plan.plan import Plan
 
 # On a problem that has not been timed, cells take between 1 / FACTOR and FACTOR times the time of
-# the fastest and the slowest timed problem. In the arena (results/baseline/costs.csv), this range
-# contains 91 % of the means if one problem is timed, and 96 % if two are.
+# the fastest and the slowest timed problem. In the arena (results/baseline/costs.csv.gz), this
+# range contains 91 % of the means if one problem is timed, and 96 % if two are.
 FACTOR = 2.0
 # Overhead of a cell that its record does not contain: random generators, sample, writing.
 CELL_SECONDS = 4e-4

@@ -4,7 +4,7 @@ The arena runs all estimators on all problems with known truths. `calharness com
 estimator with these records.
 
 results/baseline/<estimator>.parquet     records of one estimator, without diagnostics and times
-results/baseline/costs.csv               mean seconds of a cell, for each setting and estimator
+results/baseline/costs.csv.gz            mean seconds of a cell, for each setting and estimator
 results/baseline/baseline.json           problems, families and sizes (see baseline_description)
 
 The files of estimators are plain Parquet with the columns COLUMNS. Estimates have 16 significant
@@ -191,7 +191,7 @@ def estimator_files(folder: Path) -> list[Path]:
 
 def cost_path(folder: Path) -> Path:
     """Return the path of the table of costs."""
-    return folder / "costs.csv"
+    return folder / "costs.csv.gz"
 
 
 def read(folder: str | Path | None = None) -> Baseline:

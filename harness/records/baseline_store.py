@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -73,10 +74,11 @@ def store(
         for path in set(baseline.estimator_files(where)) - set(written):  # the arena lost them
             path.unlink()
     else:
-        costs = _with_other_costs(costs, pd.read_csv(baseline.cost_path(where)), plans)
+        costs = _with_other_costs(costs, baseline.read_costs(where), plans)
         description = _with_estimators(baseline_description.read(where), description)
     with whole_file(baseline.cost_path(where)) as temporary:
-        costs.to_csv(temporary, index=False, float_format="%.5g")
+        text = costs.to_csv(index=False, float_format="%.5g")
+        temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
     written.append(baseline.cost_path(where))
     if whole or description != baseline_description.read(where):
         written.append(baseline_description.write(where, description))
@@ -144,7 +146,7 @@ def shortened(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     [0.0, 0.75, 0.33333588]
     """
     mantissas, exponents = np.frexp(numbers)
-    return np.ldexp(np.round(np.ldexp(mantissas, BITS)), exponents - BITS)
+    return np.asarray(np.ldexp(np.round(np.ldexp(mantissas, BITS)), exponents - BITS))
 
 
 def _mean_costs(frame: pd.DataFrame) -> pd.DataFrame:
