@@ -38,8 +38,8 @@ def command(
         bool,
         typer.Option(
             "--rebuild",
-            help="Compute the cells that are not in the baseline (all take 4.3 CPU hours) and store "
-            "it, or only those of the given estimators, which may be new.",
+            help="Compute the cells that are not in the baseline (all take 4.3 CPU hours) and "
+            "store it, or only those of the given estimators, which may be new.",
         ),
     ] = False,
     quick: Annotated[
