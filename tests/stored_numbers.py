@@ -586,6 +586,18 @@ def printed_ratio():
 # the arena, judge, and the four points
 
 
+def cpu_hours():
+    """Return the CPU hours of the records of experiments, and of the arena's estimators."""
+    cell = ["problem_key", "estimator_key", "notion", "n", "rep", "seed"]
+    tables = [
+        pd.read_parquet(path, columns=[*cell, "cpu_seconds"]).drop_duplicates(cell)
+        for path in (RESULTS / "records_of").glob("*.parquet")
+    ]
+    costs = pd.read_csv(RESULTS / "baseline" / "costs.csv.gz")
+    seconds = sum(table["cpu_seconds"].sum() for table in tables)
+    return seconds / 3600, (costs["cells"] * costs["cpu_seconds"]).sum() / 3600
+
+
 def arena_counts():
     """Return the numbers of estimators and of problems of the arena."""
     drawn = (RESULTS / "arena" / "README.md").read_text()

@@ -92,7 +92,7 @@ class Baseline:
     def records(self, columns: Iterable[str] = ALL, choose: Choice | None = None) -> pd.DataFrame:
         """Return all stored records with truths, in the form of `load_records`.
 
-        There are about four million rows. `columns` and `choose` select the columns and rows that
+        There are about six million rows. `columns` and `choose` select the columns and rows that
         are read, which saves memory. Texts become pandas categories, except for the key. The
         seconds of a row are the mean of its setting and estimator.
         """

@@ -95,6 +95,12 @@ SENTENCES = {  # page: sentence: function that yields its numbers
         ): stored.cifar_losses,
         RETRAINED: stored.retraining_summary,
     },
+    "docs/how-to/reproduce-the-papers.md": {
+        (
+            "The stored records of the experiments took {:.1f} CPU hours, and those of the arena's "
+            "estimators another {:.1f}."
+        ): stored.cpu_hours,
+    },
     "experiments/gruber2025/paper.yaml": {
         "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1": stored.dropped_rows,
         (
