@@ -95,11 +95,7 @@ def judged(
     places: pd.DataFrame, drawn: list[list[Any]], net: dict[str, np.ndarray]
 ) -> pd.DataFrame:
     """Return the RMSE of the network for each place and estimand, from the samples to judge by."""
-    count = sum(name.startswith("first.") for name in net)
-    networks = [
-        {name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")}
-        for m in range(count)
-    ]
+    networks = learned.split_networks(net)
     rows = []
     for place, ingredients in zip(places.itertuples(), drawn):
         others = ingredients[SAMPLES[place.n] :]

@@ -163,12 +163,12 @@ class Best:
 
         value = max(sum_j w_j(x) T_j + u h(x), L - 1.645 u, 0)
 
-    T_j are candidate estimates: the held-out and in-sample estimates of six to nine recalibration
-    maps and of their stack, binned and debiased estimates, and 0. x are features of the sample: its
-    size, the spread of the predictions, and differences of the T_j in units of the noise. u is one
-    unit of noise, of order 1 / sqrt(n) for n samples. L is the held-out gain of the stack, a lower
-    bound in expectation. A small network, which is stored, returns the weights w_j >= 0 of sum 1
-    and the correction h with |h| <= 1.
+    T_j are candidate estimates: the held-out and in-sample estimates of 7 recalibration maps (11
+    for scalars) and of their stack, binned and debiased estimates, and 0. x are features of the
+    sample: its size, the spread of the predictions, and differences of the T_j in units of the
+    noise. u is one unit of noise, of order 1 / sqrt(n) for n samples. L is the held-out gain of the
+    stack, a lower bound in expectation. A small network, which is stored, returns the weights
+    w_j >= 0 of sum 1 and the correction h with |h| <= 1.
 
     Other estimands follow from the same fits. Let s be the sign of p - 1/2, but 1 for a top-label
     confidence, m = mean(s (p - y)) and t = abs(mean(p - y where s = 0, else 0)). For scalars,

@@ -49,7 +49,11 @@ def load_ensemble(kind: str) -> Arrays:
 @lru_cache(maxsize=4)
 def ensemble_networks(kind: str) -> list[Arrays]:
     """Return {name: array} of each network in the ensemble of a kind, "scalar" or "vector"."""
-    net = load_ensemble(kind)
+    return split_networks(load_ensemble(kind))
+
+
+def split_networks(net: Arrays) -> list[Arrays]:
+    """Return {name: array} of each network in an ensemble. Names end in the network's number."""
     count = sum(name.startswith("first.") for name in net)
     return [
         {name.rpartition(".")[0]: x for name, x in net.items() if name.endswith(f".{m}")}

@@ -8,6 +8,7 @@ import pytest
 from printed import ROOT, blocks, run
 
 from harness.configure.arena import Arena
+from harness.evaluation import arena
 
 TEXT = (ROOT / "README.md").read_text()
 
@@ -39,16 +40,42 @@ def test_pages_say_how_many_problems_the_arena_has():
         assert re.search(rf"\b{len(baseline['classes'])} problems\b", text)
 
 
-@pytest.mark.slow
-def test_the_notes_say_what_the_stored_records_give():
-    """Compare the geometric means of regrets on the test families with BEST_NOTES.md."""
-    from harness.evaluation import arena
+@pytest.fixture(scope="module")
+def regrets():
+    """Settings of the stored arena with a regret, and the development families."""
     from harness.pages.arena import data as arena_data
 
     settings = arena_data.read().settings
+    development = arena.read_development(Arena("arena"))
+    return settings[settings["regret"].notna()], development
+
+
+@pytest.mark.slow
+def test_the_page_on_best_names_the_families_with_a_regret_above_3(regrets):
+    settings, development = regrets
+    own = settings[settings["estimator"].eq("best") & settings["estimand"].isin(arena.MAIN)]
+    groups = [own[name] for name in ("notion", "estimand", "family", "n")]
+    means = np.exp(np.log(own["regret"]).groupby(groups).mean()).reset_index()
+    worst = means.loc[means.groupby("family")["regret"].idxmax()]
+    worst = worst[worst["regret"].gt(3.0)]
+    page = (ROOT / "docs/explanation/best.md").read_text()
+    part = page[page.index("**Families of the arena.**") : page.index("Most are waves")]
+    tests, others = part.split("development families")
+    for text, is_development in ((tests, False), (others, True)):
+        rows = worst[worst["family"].isin(development) == is_development]
+        named = {
+            row.family: f"{row.regret:.1f}" + ", class-wise" * (row.notion == "classwise")
+            for row in rows.itertuples()
+        }
+        assert dict(re.findall(r"`(\w+)`\s\(([^)]+)\)", text)) == named
+
+
+@pytest.mark.slow
+def test_the_notes_say_what_the_stored_records_give(regrets):
+    """Compare the geometric means of regrets on the test families with BEST_NOTES.md."""
+    settings, development = regrets
     settings = settings[
-        ~settings["family"].isin(arena.read_development(Arena("arena")))
-        & settings["regret"].notna()
+        ~settings["family"].isin(development)
         & settings["notion"].ne("classwise")  # the notes report it apart
     ]
     notes = re.sub(r"\s+", " ", (ROOT / "harness/estimators/BEST_NOTES.md").read_text())

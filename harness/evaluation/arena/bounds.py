@@ -122,13 +122,8 @@ def _intervals(part: pd.DataFrame) -> dict[str, Any]:
     """Return the entries of a row of `interval_table` from the settings of one estimator."""
     rows = part[_has_positive_truth(part)]
     families = rows.groupby("family")[["coverage", "width"]].mean()
-    errors = np.stack(rows["errors"].to_list())
-    known = ~np.isnan(errors) & ~np.stack(rows["lost"].to_list())
-    per_family = pd.Series(known.sum(axis=1)).groupby(rows["family"].to_numpy())
-    weight = 1.0 / per_family.transform("sum").to_numpy(float)
-    weights = np.repeat(weight, known.sum(axis=1)) / len(families)
     width = float(families["width"].mean())
-    narrowest = narrowest_width(errors[known], weights)
+    narrowest = narrowest_width(*weighted_errors(rows))
     seconds = np.log(part["cpu_seconds"].clip(lower=1e-12)).mean()
     return {
         "families": len(families), "problems": rows["problem"].nunique(),
@@ -139,6 +134,16 @@ def _intervals(part: pd.DataFrame) -> dict[str, Any]:
         "relative_width": width / narrowest if narrowest > 0.0 else math.nan,
         "cpu_seconds": float(np.exp(seconds)),
     }  # fmt: skip
+
+
+def weighted_errors(rows: pd.DataFrame) -> tuple[Floats, Floats]:
+    """Return the errors of all samples of the settings, and weights, equal for all families."""
+    errors = np.stack(rows["errors"].to_list())
+    known = ~np.isnan(errors) & ~np.stack(rows["lost"].to_list())
+    samples = pd.Series(known.sum(axis=1))
+    of_family = samples.groupby(rows["family"].to_numpy()).transform("sum")
+    weight = 1.0 / of_family.to_numpy(float) / rows["family"].nunique()
+    return errors[known], np.repeat(weight, samples)
 
 
 def narrowest_width(values: Floats, weights: Floats, share: float = SHARE) -> float:
