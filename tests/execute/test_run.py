@@ -236,7 +236,8 @@ def test_sigkill_then_run_again_gives_the_undisturbed_records(out, module, tmp_p
     assert 0 < before < 480
     again = Experiment.of([*LONG, "jobs=2", f"out={disturbed}"])
     counts = again.compute(quiet=True)
-    assert counts["done"] == before and counts["todo"] == 480 - before
+    # a worker outlives the driver for some milliseconds, and may finish the part that it is writing
+    assert counts["done"] >= before and counts["done"] + counts["todo"] == 480
     same_records(harness.run([*LONG, "jobs=2", f"out={tmp_path / 'quiet'}"]), again.records.read())
 
 
