@@ -162,7 +162,7 @@ def where(judged, drawn):
         error = Interval(abs(gap) + 0.01, 0.0, 0.1)
         groups.append(GroupFinding("site", site, 66, around(gap, 0.05), error, 0.2, "", 0.3))
     regions = [
-        Region(low, low + 0.1, 20, low + 0.05, around(low + 0.03, 0.03), 0.1)
+        Region(low, low + 0.1, 20, low + 0.05, around(low + 0.03, 0.03), 0.1, 0.8)
         for low in np.arange(10) / 10
     ]
     return Where(

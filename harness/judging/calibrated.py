@@ -104,12 +104,12 @@ def tests(data: Judged, level: float, rng: np.random.Generator) -> Calibrated:
             scalar = scalar_test(p, y, for_scalar, RESAMPLES)
             name, statistic, p_value = SCALAR_NAME, scalar.p_possible, scalar.p_value
             note = _impossible(scalar.impossible, data)
-            if scalar.impossible:
+            if scalar.impossible and scalar.bins.m:
                 note += (
                     "For the rows with probabilities between 0 and 1 the test gives p = "
                     f"{scalar.p_possible:.3g}."
                 )
-            elif scalar.bins.m == 0:
+            elif not scalar.impossible and scalar.bins.m == 0:
                 note = (
                     "Nothing can be tested: all probabilities are 0 or 1, and all outcomes are as "
                     "predicted."
@@ -302,7 +302,10 @@ def _sentence(data: Judged, rows: list[CalibrationTest], level: float) -> str:
     # If all tempered versions could be missed, an interval tells how large the error can be. The
     # scores may be equal to 1/2, which tempering does not change.
     missed = main.detectable or measure_gap(p, y, level).error.high or 1.0
+    shape = f"a {error}"
+    if main.detectable is not None:
+        shape = f"even over- or underconfidence, a {error}"
     if main.detectable is None and missed > LARGE:
         return f"{text}; with {data.n:,} rows even a large {error} could have been missed."
     size = float(f"{missed:.2g}")
-    return f"{text}; with {data.n:,} rows a {error} (L1) below {size} could have been missed."
+    return f"{text}; with {data.n:,} rows {shape} (L1) below {size} could have been missed."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtri
 
-from harness.estimators.auroc import Auroc
+from harness.calibrators.scaling import smoothed
 from harness.estimators.calibration_line import FEWEST_EVENTS
 from harness.estimators.loess_errors import LoessErrors
 from harness.judging.bins import Array, Integers
@@ -67,9 +68,10 @@ def clinical(
     beta_shifted and beta_wavy, where the errors are below 0.035, before it is extended to 0. The
     band of the curve is c +- z s, with s the standard deviation of the linear smoother for outcomes
     with the probabilities c. Brier scores and AUROC have t intervals of the mean of their influence
-    functions; for AUROC this is the interval of DeLong et al. (1988). Their coverage was 92 to
-    100 %. With fewer than 10 events or non-events there is no interval. If rows come in groups,
-    groups are counted, and the intervals of ICI, E50 and E90 are from random halves of the groups.
+    functions; for AUROC this is the interval of DeLong et al. (1988). Their standard deviations are
+    at least those for labels drawn from the predictions. Their coverage was 93 to 100 %. With fewer
+    than 10 events or non-events there is no interval. If rows come in groups, groups are counted,
+    and the intervals of ICI, E50 and E90 are from random halves of the groups.
 
     References
     ----------
@@ -158,7 +160,15 @@ def _distances(smoother: Loess, fits: Array) -> Array:
 def _brier(data: Judged, level: float) -> Interval:
     least = implied_deviation(score_table(data.p)[1], data.p)
     _, brier = row_scores(data.p, data.y)
-    return mean_interval(brier, level, level, row_groups=data.row_groups, least=least)
+    found = mean_interval(brier, level, level, row_groups=data.row_groups, least=least)
+    return _clipped(found, 0.0, 1.0)
+
+
+def _clipped(interval: Interval, least: float, most: float) -> Interval:
+    """Return an interval within the values that its quantity can have."""
+    if interval.low is None or interval.high is None:
+        return interval
+    return replace(interval, low=max(interval.low, least), high=min(interval.high, most))
 
 
 def _scaled_brier(data: Judged, level: float) -> Interval:
@@ -169,21 +179,40 @@ def _scaled_brier(data: Judged, level: float) -> Interval:
     influence = -(brier - mean) / variance
     influence += mean / variance**2 * (1.0 - 2.0 * rate) * (data.y - rate)
     value = 1.0 - mean / variance
-    return mean_interval(value + influence, level, level, row_groups=data.row_groups)
+    least = implied_deviation(score_table(data.p)[1], data.p) / variance
+    found = mean_interval(value + influence, level, level, row_groups=data.row_groups, least=least)
+    return _clipped(found, -math.inf, 1.0)
 
 
 def _auroc(data: Judged, level: float) -> Interval:
-    """Return the area under the ROC curve with the interval of DeLong et al. (1988)."""
+    """Return the area under the ROC curve with the interval of DeLong et al. (1988).
+
+    Its standard deviation is at least the one for labels that are drawn from the predictions, mixed
+    as in `implied_deviation`. Without it, the interval of events that all have larger scores than
+    the other rows would have no width.
+    """
     p, y = reduced(data, "binary")
-    value = Auroc()(p, y)["auroc"].value
-    events, others = np.sort(p[y == 1]), np.sort(p[y == 0])
-    influence = np.empty(len(p))
-    for outcome, against in ((1, others), (0, events)):
-        below = np.searchsorted(against, p[y == outcome], "left")
-        upto = np.searchsorted(against, p[y == outcome], "right")
-        wins = (below + upto) / (2.0 * len(against))
-        wins = wins if outcome else 1.0 - wins
-        influence[y == outcome] = (wins - value) * len(p) / (y == outcome).sum()
-    found = mean_interval(value + influence, level, level, row_groups=data.row_groups)
-    assert found.low is not None and found.high is not None
-    return replace(found, value=value, low=max(found.low, 0.0), high=min(found.high, 1.0))
+    value, of_event, of_other = _auroc_influence(p, y.astype(np.float64))
+    q = smoothed(data.p, 4.0 * len(p))[:, 1]
+    _, drawn_event, drawn_other = _auroc_influence(p, q)
+    least = float(np.sqrt(np.mean(q * drawn_event**2 + (1.0 - q) * drawn_other**2)))
+    influence = np.where(y == 1, of_event, of_other)
+    found = mean_interval(value + influence, level, level, row_groups=data.row_groups, least=least)
+    return _clipped(replace(found, value=value), 0.0, 1.0)
+
+
+def _auroc_influence(p: Array, event: Array) -> tuple[float, Array, Array]:
+    """Return the AUROC, and the influence of an event and of no event in each row.
+
+    `event` (n,) is the probability of an event in the rows with scores p (n,).
+
+    >>> value, of_event, of_other = _auroc_influence(np.array([0.2, 0.4, 0.4]), np.array([0, 0, 1]))
+    >>> value, of_event.tolist(), of_other.tolist()
+    (0.75, [-1.5, 0.0, 0.0], [0.375, -0.375, -0.375])
+    """
+    place = np.unique(p, return_inverse=True)[1]
+    events, others = np.bincount(place, event), np.bincount(place, 1.0 - event)
+    above, below = ((np.cumsum(x) - x / 2.0) / x.sum() for x in (others, events))
+    value, share = float(events @ above / events.sum()), float(event.mean())
+    of_event, of_other = (above - value) / share, (1.0 - below - value) / (1.0 - share)
+    return value, of_event[place], of_other[place]

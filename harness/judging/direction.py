@@ -97,7 +97,9 @@ def direction(data: Judged, level: float, join_zero: bool = False) -> Direction:
     gap = mean_gap(s, e, level, data.row_groups)
     gap = gap.with_zero() if join_zero else gap
     if np.array_equal(s, e):
-        sentence = "The predictions are neither over- nor underconfident: all of them came true."
+        sentence = (
+            "The predictions are neither over- nor underconfident: all outcomes are as predicted."
+        )
         return Direction(mean, rate, gap, sentence)
     is_binary = notion == "binary"
     if is_binary:
@@ -157,7 +159,10 @@ def _describe_slope(slope: Interval) -> str:
         result, place = "The predictions are overconfident", ", below 1"
     else:
         result, place = "It cannot be told if the predictions are over- or underconfident", ""
-    value, low, high = (format_end(x or 0.0, 2) for x in (slope.value, slope.low, slope.high))
+    ends, digits = (slope.value or 0.0, slope.low or 0.0, slope.high or 0.0), 2
+    while digits < 6 and any(round(end, digits) == 1.0 != end for end in ends[1:]):
+        digits += 1  # an end next to 1 does not read 1.00
+    value, low, high = (format_end(end, digits) for end in ends)
     return (
         f"{result}: the calibration slope is {value} ({format_percent(slope.level)} "
         f"interval {low} to {high}){place}."

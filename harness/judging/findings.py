@@ -230,8 +230,9 @@ class ClassFinding:
 class Region:
     """Calibration of the n rows with scores from `low` to `high`.
 
-    `said` is the mean score, `happened` the frequency of the event, and `share` the region's share
-    of the whole L1 error.
+    `said` is the mean score, `happened` the frequency of the event, and `share` the region's
+    estimated share of the whole L1 error. `adjusted` is the p-value corrected for the number of
+    regions and of searches.
     """
 
     low: float
@@ -240,6 +241,12 @@ class Region:
     said: float
     happened: Interval
     share: float
+    adjusted: float
+
+    @property
+    def stands_out(self) -> bool:
+        """True if calibration of the region is rejected at the level of its interval."""
+        return self.adjusted <= 1.0 - self.happened.level
 
 
 @dataclass(frozen=True)

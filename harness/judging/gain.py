@@ -70,7 +70,7 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
     Returns
     -------
     Gains
-        The gains of all methods. With fewer than 20 rows there are none.
+        The gains of all methods. With fewer than 20 rows or equal outcomes there are none.
 
     Notes
     -----
@@ -116,6 +116,9 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
             "No recalibration map can be fitted and judged with "
             f"{format_count(data.given, 'row')}; {FEWEST_ROWS} are needed."
         )
+        return Gains(sentence, (), None)
+    if data.y.min() == data.y.max():
+        sentence = "All outcomes are equal, and recalibration is learned from different ones."
         return Gains(sentence, (), None)
     rows = draw_rows(data, rng)
     p, y = data.p[rows], data.y[rows]

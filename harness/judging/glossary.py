@@ -51,8 +51,8 @@ GLOSSARY = {
     ),
     "false alarms": "How often the test rejected predictions that are known to be calibrated.",
     "detectable error": (
-        "A test on few rows misses small errors. The detectable error is that of a "
-        "distorted version of these predictions that the test would have rejected."
+        "A test on few rows misses small errors. The detectable error is that of a more over- or "
+        "underconfident version of these predictions that the test would have rejected."
     ),
     "overconfident": (
         "The stated probabilities are more extreme than the outcomes: 90 % is predicted, "

@@ -150,10 +150,13 @@ def _pool(
     names = [texts[i] for i in kept]
     others = np.setdiff1d(np.flatnonzero(sizes), kept)
     rows, count = int(sizes[others].sum()), len(others)
-    if count == 1 and len(kept) < MOST_GROUPS:
+    if count == 1 and rows < FEWEST_ROWS:
         notes.append(
             f"{column} = {texts[others[0]]} was left out: it has fewer than {FEWEST_ROWS} rows."
         )
+    elif count == 1:
+        new[others] = len(names)
+        names.append(texts[others[0]])
     elif rows >= FEWEST_ROWS:
         new[others] = len(names)
         names.append(f"{count:,} others")

@@ -74,7 +74,7 @@ def reversed_ranking(data: Judged, level: float) -> str | None:
 
 
 def shuffled_rows(data: Judged, level: float) -> str | None:
-    """Return a sentence if labels are unrelated to predictions whose means are right.
+    """Return a sentence if labels show no relation to predictions whose means are right.
 
     With the probabilities p_ij of class j in row i, their means m_j over the rows, and c_ij = p_ij
     - m_j, the strength of the relation is
@@ -105,6 +105,6 @@ def shuffled_rows(data: Judged, level: float) -> str | None:
     if (np.abs(gaps.mean(axis=0)) > ndtri(1.0 - (1.0 - level) / 2.0 / data.k) * errors).any():
         return None
     return (
-        "The labels are unrelated to the predictions, although each class is as frequent as "
+        "The labels show no relation to the predictions, although each class is as frequent as "
         "predicted. The rows of predictions and labels may be in different orders."
     )

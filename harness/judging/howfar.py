@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.common.names import notion_name
 from harness.common.wording import format_number, format_percent
@@ -20,7 +21,7 @@ from harness.judging.gain import gains
 from harness.judging.hints import hints
 from harness.judging.interval import Interval
 from harness.judging.judged import Judged
-from harness.judging.words import join_names
+from harness.judging.words import capitalise, join_names
 
 FEW_ROWS = 50  # with fewer rows there is a caution
 FEW_VALUES = 0.1  # with fewer distinct scores per row, ties matter
@@ -156,14 +157,16 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     if data.confidences and len(missing) == 1:
         texts.append("All predictions are right." if seen[1] else "All predictions are wrong.")
     elif len(missing) == k - 1:
-        texts.append(f"All labels are {only}: nothing can be said about other classes.")
-    elif missing:
-        noun = (
-            "1 class never occurs" if len(missing) == 1 else f"{len(missing)} classes never occur"
-        )
         texts.append(
-            f"{noun} among the labels ({join_names(missing)}): little can be said about their "
-            "errors."
+            f"All labels are {only}: about other classes it can only be said whether their "
+            "probabilities are too high."
+        )
+    elif missing:
+        noun, their = f"{len(missing)} classes never occur", "their errors"
+        if len(missing) == 1:
+            noun, their = "1 class never occurs", "its error"
+        texts.append(
+            f"{noun} among the labels ({join_names(missing)}): little can be said about {their}."
         )
     if k > n and k > 2:
         texts.append(
@@ -175,7 +178,12 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     counted = n
     if data.are_copies and data.row_groups is not None:
         counted = int(data.row_groups.max()) + 1  # rows with a copy
-    if certain.all():
+    if certain.all() and data.confidences:
+        texts.append(
+            "All confidences are 0 or 1. Their calibration error is the share of rows in which a "
+            "confidence of 1 was wrong or one of 0 was right."
+        )
+    elif certain.all():
         texts.append(
             "All scores are 0 or 1: these are decisions, not probabilities. Their calibration "
             "error is their error rate."
@@ -190,7 +198,7 @@ def cautions(data: Judged, scores: Array) -> tuple[str, ...]:
     if not certain.all() and certain.mean() >= 0.01:
         rounded = ", perhaps by rounding to 32 bits" if distinct > MOST_STATED else ""
         texts.append(
-            f"{100 * certain.mean():.0f} % of the scores are exactly 0 or 1{rounded}. A single "
+            f"{capitalise(_not_all(certain))} of the scores are exactly 0 or 1{rounded}. A single "
             "unexpected outcome among them refutes calibration."
         )
     return tuple(texts)
@@ -239,6 +247,16 @@ def _reconcile(rows: Sequence[ErrorEstimate], tests: Sequence[CalibrationTest]) 
     ]
 
 
+def _not_all(mask: NDArray[np.bool_]) -> str:
+    """Format the share of true values, which is 100 % only if all are true.
+
+    >>> _not_all(np.arange(1000) > 2), _not_all(np.arange(1000) >= 0)
+    ('more than 99 %', '100 %')
+    """
+    percent = f"{100 * mask.mean():.0f} %"
+    return "more than 99 %" if percent == "100 %" and not mask.all() else percent
+
+
 def _two_digits(value: float) -> str:
     """Format an error with two significant digits, or as 0 if it is below 0.00005."""
     return format_number(value if value >= 5e-5 else 0.0, 2)
@@ -275,7 +293,7 @@ def _disagreement(rows: list[ErrorEstimate], scores: Array) -> str | None:
 def _cause(scores: Array, value: float, best: float) -> str:
     n = len(scores)
     distinct = len(np.unique(scores))
-    near = float(np.mean(np.minimum(scores, 1.0 - scores) < NEAR))
+    is_near = np.minimum(scores, 1.0 - scores) < NEAR
     if distinct < FEW_VALUES * n and distinct < 1000:
         return (
             f"there are only {distinct} different scores in {n:,} rows, which smoothing and bins "
@@ -289,9 +307,9 @@ def _cause(scores: Array, value: float, best: float) -> str:
             f"n is small; for perfectly calibrated predictions, 15 bins would give "
             f"{_two_digits(noise)} on average"
         )
-    if near >= SATURATED:
+    if is_near.mean() >= SATURATED:
         return (
-            f"{100 * near:.0f} % of the scores lie within {NEAR:g} of 0 or 1, so that a few bins "
+            f"{_not_all(is_near)} of the scores lie within {NEAR:g} of 0 or 1, so that a few bins "
             "hold nearly all rows"
         )
     if value < best:

@@ -90,8 +90,8 @@ def _tests(answer: Calibrated) -> Iterable[str]:
             if is_known(test.detectable):
                 power = format_percent(test.power)
                 line += (
-                    f"; would detect an error of {format_number(test.detectable)} with probability "
-                    f"{power}"
+                    f"; would detect over- or underconfidence of {format_number(test.detectable)} "
+                    f"with probability {power}"
                 )
         note = f". {test.note}" if test.note else ""
         yield f"{notion_name(test.notion)}: {clean(line + note)}"
@@ -130,14 +130,16 @@ def _places(answer: Where) -> Iterable[str]:
     classes = [row for row in answer.classes if is_known(row.error.value)]
     if classes:
         parts = [f"{clean(row.name)} {_short(row.error)}" for row in classes[:SHOWN]]
-        yield f"worst classes: {', '.join(parts)}"
+        count = len(classes)
+        which = f" (the {SHOWN} clearest of {count})" if count > SHOWN else ""
+        yield f"L1 error by class{which}: {', '.join(parts)}"
     if answer.groups:
         parts = [
             f"{clean(row.column)} = {clean(row.value)} {_short(row.gap)}"
             for row in answer.groups[:SHOWN]
         ]
         count = len(answer.groups)
-        which = f" (the {SHOWN} worst of {count})" if count > SHOWN else ""
+        which = f" (the {SHOWN} clearest of {count})" if count > SHOWN else ""
         yield f"mean score minus frequency, by group{which}: {', '.join(parts)}"
     yield from map(clean, answer.notes)
 

@@ -12,7 +12,7 @@ from harness.common.wording import DASH, clean, count_decimals, format_percent
 from harness.judging.answers import Answers
 from harness.judging.data import reduced
 from harness.judging.direction import mean_gap
-from harness.judging.findings import ClassFinding, GroupFinding
+from harness.judging.findings import ClassFinding, GroupFinding, Region
 from harness.judging.interval import Interval
 from harness.judging.judged import Judged
 
@@ -105,7 +105,7 @@ def _describe_error(judgement: Answers) -> str:
         height = "high" if shift > 0 else "low"
         return f"Probabilities too {height}: says {says} on average, {happens} happens"
     if way:
-        return f"{name}: probabilities are too {'near to' if way > 0 else 'far from'} 0 and 1"
+        return f"{name}: probabilities differ too {'much' if way > 0 else 'little'}"
     value = how_far.errors[0].interval.value
     if value is None:
         return "Not calibrated"
@@ -131,15 +131,19 @@ def _direction_of_slope(slope: Interval | None) -> int:
 
 
 def _find_outlier(judgement: Answers) -> str | None:
-    """Return the name of the first class or group that stands out; None if there is none."""
-    findings: list[ClassFinding | GroupFinding] = []
+    """Return the name of the first class, group or region that stands out, or None."""
+    findings: list[ClassFinding | GroupFinding | Region] = []
     if judgement.where is not None:
+        regions = sorted(judgement.where.regions, key=lambda region: region.adjusted)
         findings = [*judgement.where.classes, *judgement.where.groups]
+        findings += regions if len(regions) > 1 else []
     worst = next((finding for finding in findings if finding.stands_out), None)
     if worst is None:
         return None
     if isinstance(worst, ClassFinding):
         return f"class {clean(worst.name)}"
+    if isinstance(worst, Region):
+        return f"the region of scores from {worst.low:.3g} to {worst.high:.3g}"
     return f"{clean(worst.column)} = {clean(worst.value)}"
 
 
@@ -170,9 +174,12 @@ def advise(judgement: Answers) -> KeyNumber | None:
     gains = judgement.gains.gains
     best = next((gain for gain in gains if gain.method == judgement.gains.best), None)
     if any(gain.log_loss.value == math.inf for gain in gains):
-        text = "Never state a probability of 0: one was wrong"
-        if judgement.data.confidences:
-            text = "Never state a confidence of 0 or 1: one was wrong"
+        data = judgement.data
+        wrong = int((data.p[np.arange(data.n), data.y] == 0.0).sum())
+        were = "one was" if wrong == 1 else f"{wrong:,} were"
+        what = "confidence of 0 or 1" if data.confidences else "probability of 0"
+        some = were if data.weighted_rows is None else "some were"
+        text = f"Never state a {what}: {some} wrong"
     elif best is not None:
         text = f"Recalibrate by {best.label}"
     elif choose_verdict(judgement)[1] == "good":
@@ -216,8 +223,8 @@ def _describe_rows(judgement: Answers) -> KeyNumber:
     n, note = judgement.data.given, ""
     if n > 1 and tests and tests[0].detectable is not None:
         note = (
-            f"The test finds an error of {_format_points(tests[0].detectable)} with a probability "
-            f"of {_format_percent(tests[0].power)}; it may miss smaller ones."
+            f"The test finds over- or underconfidence of {_format_points(tests[0].detectable)} "
+            f"with a probability of {_format_percent(tests[0].power)}; it may miss other errors."
         )
     elif n > 1 and tests and tests[0].rejected is False and judgement.how_far is not None:
         highest = judgement.how_far.errors[0].interval.high
@@ -255,12 +262,18 @@ def _format_accuracy(data: Judged) -> tuple[str, ...]:
 def _format_shares(*shares: float) -> tuple[str, ...]:
     """Format shares in percent, with as many decimals as show their differences, at most 2.
 
+    There are up to 4 if a share that is neither 0 nor 1 would read 0 % or 100 %.
+
     >>> [text.replace(SPACE, " ") for text in _format_shares(0.9642, 0.926)]
     ['96 %', '93 %']
     >>> [text.replace(SPACE, " ") for text in _format_shares(0.75, 0.82, 0.755)]
     ['75.0 %', '82.0 %', '75.5 %']
+    >>> [text.replace(SPACE, " ") for text in _format_shares(0.98, 0.998)]
+    ['98.0 %', '99.8 %']
     """
     differences = [abs(a - b) for a, b in combinations(shares, 2) if a != b]
     smallest = min(differences, default=1.0)
     digits = int(smallest < 0.015) + int(smallest < 0.0015)
+    while digits < 4 and any(round(100 * x, digits) in (0, 100) and 0 < x < 1 for x in shares):
+        digits += 1
     return tuple(f"{100 * share:.{digits}f}{SPACE}%" for share in shares)

@@ -185,6 +185,8 @@ def _scores(
         tables |= {"recalibrated": q, "refinement": after, "calibration": before - after}
     occurred = np.arange(len(y)), y
     values |= {name: tables[name][occurred] for name in ("calibration", "refinement")}
+    # what a map leaves of an infinite loss depends on where it replaces a probability of 0
+    values["refinement"] = np.where(np.isinf(before[occurred]), np.nan, values["refinement"])
     return values, tables
 
 

@@ -77,7 +77,7 @@ def where(data: Judged, level: float) -> Where:
     --------
     >>> from harness.judging.data import from_arrays
     >>> print(where(from_arrays(np.full(400, 0.8), np.repeat([1, 0], 200)), 0.95).sentence)
-    By score: all of the error is at 0.8 (mean score 0.80, frequency 0.50, 400 rows).
+    By score: by estimate, all of the error is at 0.8 (mean score 0.80, frequency 0.50, 400 rows).
     """
     x, hit = reduced(data, data.notions[0])
     alpha = 1.0 - level
@@ -95,7 +95,7 @@ def where(data: Judged, level: float) -> Where:
     order = worst_first([finding.stands_out for finding in classes], p_values, errors)
     classes = [classes[j] for j in order]
 
-    regions, region_p_values = _regions(x, hit, level)
+    regions, region_p_values = _regions(x, hit, level, searches)
     if not any(region.share > 0.0 for region in regions):
         notes.append("The error is not larger than its noise in any region of scores.")
 
@@ -106,8 +106,8 @@ def where(data: Judged, level: float) -> Where:
 
     parts = []
     if classes and classes[0].stands_out:
-        parts.append(_class_sentence(classes[0]))
-    if min(holm(region_p_values, searches)) <= alpha:
+        parts.append(_class_sentence(classes))
+    if any(region.stands_out for region in regions):
         largest = max(range(len(regions)), key=lambda i: regions[i].share)
         if region_p_values[largest] <= alpha and regions[largest].share > 0.0:
             parts.append(_region_sentence(regions[largest]))
@@ -167,7 +167,8 @@ def class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:
         sentence = f"{name}: {format_count(gap.impossible, 'outcome')} had probability 0."
     elif seen == 0:
         rows = format_count(gap.n, "row")
-        sentence = f"{name}: never seen in {rows}, although {count} were expected."
+        were = "was" if count == "1" else "were"
+        sentence = f"{name}: never seen in {rows}, although {count} {were} expected."
     elif max(expected, seen) < RARE:
         sentence = f"{name}: too rare to be judged ({seen:,} seen, {count} expected)."
     else:
@@ -178,8 +179,10 @@ def class_finding(name: str, gap: Gap, adjusted: float) -> ClassFinding:
     return ClassFinding(name, gap.mean_score, gap.frequency, error, adjusted, sentence)
 
 
-def _regions(x: Array, hit: Integers, level: float) -> tuple[list[Region], list[float]]:
-    """Return the regions of scores, and their p-values."""
+def _regions(
+    x: Array, hit: Integers, level: float, searches: int
+) -> tuple[list[Region], list[float]]:
+    """Return the regions of scores, and their p-values without correction."""
     counts = np.bincount(np.searchsorted(EDGES[1:-1], x, side="right"), minlength=len(EDGES) - 1)
     edges = join_regions(counts, len(x))
     index = np.searchsorted(edges[1:-1], x, side="right")
@@ -194,10 +197,14 @@ def _regions(x: Array, hit: Integers, level: float) -> tuple[list[Region], list[
         variance = max(float((scores * (1.0 - scores)).sum()), spread * size / max(size - 1, 1))
         excess.append(float(np.sqrt(max(total**2 - variance, 0.0))))
         happened = Interval(count / size, *clopper_pearson(count, size, level), level)
-        regions.append(Region(low, high, size, float(scores.mean()), happened, 0.0))
+        regions.append(Region(low, high, size, float(scores.mean()), happened, 0.0, 1.0))
         p_values.append(count_p_value(scores, count))
-    whole = sum(excess) or 1.0
-    return [replace(region, share=e / whole) for region, e in zip(regions, excess)], p_values
+    whole, adjusted = sum(excess) or 1.0, holm(p_values, searches)
+    regions = [
+        replace(region, share=e / whole, adjusted=p)
+        for region, e, p in zip(regions, excess, adjusted)
+    ]
+    return regions, p_values
 
 
 def join_regions(counts: NDArray[np.intp], n: int) -> list[float]:
@@ -259,11 +266,19 @@ def _format_two(score: float, frequency: float) -> tuple[str, str]:
     return texts
 
 
-def _class_sentence(worst: ClassFinding) -> str:
+def _class_sentence(classes: Sequence[ClassFinding]) -> str:
+    """Return a sentence on the first of the classes, which stands out."""
+    worst, count = classes[0], sum(finding.stands_out for finding in classes)
     error = f"; L1 error {in_words(worst.error)}" if worst.error.value else ""
+    numbers = (
+        f"(mean prediction {format_share(worst.mean_p)}, frequency {format_share(worst.frequency)}"
+        f"{error})"
+    )
+    if count == 1:
+        return f"Of the {len(classes)} classes, {worst.name} stands out {numbers}."
     return (
-        f"Of the classes, {worst.name} is worst (mean prediction {format_share(worst.mean_p)}, "
-        f"frequency {format_share(worst.frequency)}{error})."
+        f"Of the {len(classes)} classes, {count} stand out. The largest estimated error is that of "
+        f"{worst.name} {numbers}."
     )
 
 
@@ -277,7 +292,7 @@ def _region_sentence(region: Region) -> str:
         part = "all of the error"
     means = _format_two(region.said, region.happened.value or 0.0)
     return (
-        f"By score: {part} is {place} (mean score {means[0]}, frequency {means[1]}, "
+        f"By score: by estimate, {part} is {place} (mean score {means[0]}, frequency {means[1]}, "
         f"{format_count(region.n, 'row')})."
     )
 

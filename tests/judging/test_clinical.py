@@ -57,6 +57,23 @@ def test_the_interval_of_the_area_is_that_of_delong():
     assert found.low + found.high == pytest.approx(2 * wins.mean())
 
 
+def test_scores_that_separate_all_rows_have_intervals():
+    """With p of 0.01 or 0.99, most samples of 60 calibrated rows have no surprise.
+
+    Of 200 intervals with a coverage of 0.95, fewer than 180 hold with probability 0.001.
+    """
+    rng, hits, drawn = np.random.default_rng(5), np.zeros(3), 0
+    for _ in range(200):
+        p = rng.choice([0.01, 0.99], 60)
+        rows = report(p, (rng.random(60) < p).astype(int))
+        found = [rows[name].interval for name in ("auroc", "scaled_brier", "brier")]
+        # half of the rows of either outcome have 0.99 and 0.01: the area is 1 - 0.01
+        hits += [row.low <= truth <= row.high for row, truth in zip(found, (0.99, 0.9604, 0.0099))]
+        assert found[0].high <= 1.0 and found[1].high <= 1.0 and found[2].low >= 0.0
+        drawn += 1
+    assert (hits >= 0.9 * drawn).all(), hits
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("power", [0.6, 1.0])
 def test_intervals_cover(power):

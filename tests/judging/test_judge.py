@@ -162,3 +162,23 @@ def test_a_reliability_diagram_in_given_axes(k):
     assert harness.reliability_diagram(p, y, ax) is ax
     assert ax.get_xlabel() and ax.get_ylabel() and len(ax.lines) == 2
     assert len(harness.reliability_diagram(p, y).figure.axes) == 2  # with the histogram
+
+
+def test_degenerate_files_are_not_contradicted():
+    """Every sentence holds where all outcomes are equal, or all scores are 0 or 1."""
+    wrong = harness.judge(np.zeros(50), np.zeros(50, int), confidences=True)
+    text = " ".join(str(wrong).split())
+    assert "came true" not in text and "error rate" not in text
+    same = " ".join(str(harness.judge(np.full(200, 0.5), np.zeros(200, int))).split())
+    assert "nothing can be said" not in same and "whether their probabilities are too high" in same
+    assert "Recalibrate" not in same and "All outcomes are equal" in same
+    hard = np.r_[np.ones(30), np.zeros(30)]
+    text = " ".join(str(harness.judge(hard, np.r_[hard[:-1], 1.0].astype(int))).split())
+    assert "For the rows with probabilities between 0 and 1" not in text
+    assert "probability 0" in text
+
+
+def test_a_share_next_to_all_is_not_all():
+    p = np.r_[np.full(3, 0.5), np.tile([0.0, 1.0], 500)]
+    text = " ".join(str(harness.judge(p, np.r_[0, 1, 0, np.tile([0, 1], 500)])).split())
+    assert "More than 99 % of the scores are exactly 0 or 1" in text

@@ -309,7 +309,7 @@ def test_terminal_shows_the_answers(judgements):
         *judgements["two files"].sentences,
         "top-label, L1 error: 0.042 (95 % interval 0.0294 to 0.0588)",
         "p = 0.0036",
-        "worst classes: 0 0.05 [0.02, 0.09]",
+        "L1 error by class: 0 0.05 [0.02, 0.09]",
     ):
         assert part in text
     judgement = judgements["one file"]

@@ -58,10 +58,31 @@ def test_the_verdict_never_hides_a_finding():
     )
     no_class = replace(quiet, where=replace(quiet.where, classes=()))
     assert "recalibration improves" in verdict.choose_verdict(no_class)[0]
+    first, *rest = quiet.where.regions
+    off = replace(no_class.where, regions=(*rest, replace(first, adjusted=0.01)))
+    assert verdict.choose_verdict(replace(no_class, where=off)) == (
+        "No miscalibration found overall, but the region of scores from 0 to 0.1 stands out",
+        "open",
+    )
     no_gain = replace(no_class, gains=replace(quiet.gains, best=None))
     assert verdict.choose_verdict(no_gain) == ("No miscalibration found", "good")
     unknown = replace(some, calibrated=None)
     assert verdict.choose_verdict(unknown)[1] == "open"
+
+
+def test_a_direction_without_a_gap_says_that_probabilities_differ_too_much():
+    """The mean score is right, and half of the probabilities are too near to one another."""
+    p = np.tile([0.1, 0.5, 0.9], 600)
+    y = np.concatenate([np.tile([0, 0, 0, 1, 0, 1, 1, 1, 1], 200)])
+    judgement = judge_data([from_arrays(p, y)], questions=["calibrated", "how_far"])
+    assert "0 and 1" not in verdict.choose_verdict(judgement)[0]
+
+
+def test_only_all_and_none_read_100_and_0_percent():
+    y = np.r_[np.zeros(2, int), np.ones(998, int)]
+    judgement = judge_data([from_arrays(np.full(1000, 0.98), y)], questions=["calibrated"])
+    texts = [words(number.text) for number in verdict.key_numbers(judgement)]
+    assert "99.8 %" in texts[1]
 
 
 def test_three_numbers():
@@ -69,7 +90,7 @@ def test_three_numbers():
     assert (words(error.text), error.name) == ("4.2 points", "average error of a stated confidence")
     assert words(error.note) == "95 % interval: 2.9 to 5.9 percentage points."
     assert "Always predicting class" in accuracy.note and rows.text == "200"
-    assert words(rows.note).startswith("The test finds an error of 1.2 points")
+    assert words(rows.note).startswith("The test finds over- or underconfidence of 1.2 points")
 
 
 @pytest.mark.parametrize(

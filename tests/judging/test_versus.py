@@ -180,3 +180,13 @@ def test_few_groups_that_differ_do_not_show_a_difference_of_error_rates():
     assert covered >= 380  # 259 by the spread of the groups alone
     apart = np.repeat([1.0, 0.0], [40, 280])
     assert clustered_interval(apart, groups, 0.95, 0.95).low > 0.0
+
+
+def test_what_a_map_leaves_of_an_infinite_loss_is_undefined():
+    """The loss that a map leaves there would be that of its smallest probability."""
+    p, y = sample(400)
+    q = p.copy()
+    q[np.flatnonzero(y == 1)[0]] = 0.0
+    _, rows = compare(y, p, q)
+    assert rows["log_loss"].second_value == np.inf and rows["refinement"].second_value is None
+    assert rows["refinement"].better is None and "undefined for b" in rows["refinement"].sentence

@@ -24,6 +24,7 @@ from harness.pages.arena import tables
 from harness.records import baseline
 
 RESULTS = DOCS.parent / "results"
+MARKS = {"better": " better", "worse": " worse", "undecided": ""}
 BINNING = {  # {problem: name of the model in the table}
     "beta_calibrated": "calibrated",
     "ties_k3_calibrated": "calibrated, few distinct scores",
@@ -139,6 +140,27 @@ def wins() -> str:
             row.append(f"{won} of {len(part)}" if len(part) else "–")
         rows.append(row)
     return table(["notion", *(f"n = {n:,}" for n in sizes)], rows)
+
+
+def real() -> str:
+    """Return the RMSE of `best` over that of its rivals on tables of real predictions."""
+    rows = pd.read_csv(RESULTS / "arena" / "tables.csv")
+    sizes = sorted(rows["n"].unique())
+    lines = []
+    for (notion, estimand), part in rows.groupby(["notion", "estimand"], sort=False):
+        title = f"{NOTIONS[notion]}, {estimand_name(estimand)}"
+        for families, own in part.groupby("families_of", sort=False):
+            for prefix, rivals in (("", "development families"), ("lucky_", "these families")):
+                count = int(own["families"].max())
+                lines.append(
+                    [title, f"{families} ({count})", rivals]
+                    + [
+                        f"{ratio:.2f}{MARKS[verdict]}"
+                        for ratio, verdict in zip(own[f"{prefix}ratio"], own[f"{prefix}verdict"])
+                    ]
+                )
+    head = ["errors", "families", "rivals chosen on", *(f"n = {n:,}" for n in sizes)]
+    return table(head, lines)
 
 
 def limit() -> str:
