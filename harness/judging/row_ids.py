@@ -12,33 +12,47 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from harness.common import data_files
+from harness.common.wording import format_count
 from harness.judging.judged import Judged
+from harness.math.class_names import as_text
 from harness.sources import files
 
 Ids = Mapping[str, NDArray[Any]]
 
 
 def read_ids(path: str | Path, split: str, n: int) -> dict[str, NDArray[Any]]:
-    """Return the columns of a file with n different texts or whole numbers, none missing."""
+    """Return the columns of a file with a text or whole number in each of the n rows.
+
+    Values may be missing or repeated: only another file tells whether a column should identify
+    rows.
+    """
     columns = files.arrays(data_files.find(str(path)), split)
-    return {name: values for name, values in columns.items() if _are_ids(values, n)}
+    return {name: values for name, values in columns.items() if _may_be_ids(values, n)}
 
 
-def _are_ids(values: NDArray[Any], n: int) -> bool:
-    if values.shape != (n,) or pd.isna(values).any():
+def _may_be_ids(values: NDArray[Any], n: int) -> bool:
+    """Return True for a column of n texts or whole numbers. Missing values are ignored."""
+    if values.shape != (n,):
         return False
-    if values.dtype.kind == "f" and not (values == np.floor(values)).all():
-        return False
-    return len(pd.unique(values)) == n
+    if values.dtype.kind != "f":
+        return True
+    present = values[~np.isnan(values)]
+    return bool((present == np.floor(present)).all())
+
+
+def _are_ids(values: NDArray[Any]) -> bool:
+    """Return True if no value is missing or repeated."""
+    return not pd.isna(values).any() and len(pd.unique(values)) == len(values)
 
 
 def match_rows(models: Sequence[Judged], ids: Sequence[Ids]) -> list[Judged]:
     """Return the models with the rows of the first one, as far as shared columns tell.
 
     `ids` holds the columns of `read_ids` for each model. If a column holds the same values in
-    another order, the rows are matched by it. If it holds other values, the rows may differ. A
-    `note` of the model says so. Nothing is done if another column is the same in every row, unless
-    it only counts the rows.
+    another order, the rows are matched by it. If it holds other values, the rows may differ. The
+    same is true if it names every row of one file, but has missing or repeated values in the other
+    file. A `note` of the model says so. Nothing is done if another column is the same in every row,
+    unless it only counts the rows. Columns with repeated values in both files are ignored.
 
     Examples
     --------
@@ -84,7 +98,8 @@ def _matched(first: Judged, columns: Ids, other: Judged, own: Ids) -> Judged:
     """Return `other` with its rows in the order of `first`, or with a note if they may differ."""
     if first.n != other.n:
         return other
-    shared = [name for name in columns if name in own]
+    in_both = [name for name in columns if name in own]
+    shared = [name for name in in_both if _are_ids(columns[name]) and _are_ids(own[name])]
     if any(_equal(columns[name], own[name]) and not _counts(own[name]) for name in shared):
         return other
     differing = [name for name in shared if not _equal(columns[name], own[name])]
@@ -106,7 +121,31 @@ def _matched(first: Judged, columns: Ids, other: Judged, own: Ids) -> Judged:
             f"({columns[name][i]} and {own[name][i]}): their rows may not be the same."
         )
         return replace(other, note=note)
+    for name in in_both:
+        if _are_ids(columns[name]) == _are_ids(own[name]):
+            continue
+        whole, broken, values = first, other, own[name]
+        if _are_ids(values):
+            whole, broken, values = other, first, columns[name]
+        note = (
+            f"Column {name} names every row of {whole.name}, but in {broken.name} "
+            f"{_defect(values)}: rows were paired by position and may not be the same. Give every "
+            "row a value of its own to match the rows."
+        )
+        return replace(other, note=note)
     return other
+
+
+def _defect(values: NDArray[Any]) -> str:
+    """Return a clause on the missing values of a column, or on its first repeated value."""
+    missing = pd.isna(values)
+    if missing.any():
+        rows = format_count(int(missing.sum()), "row")
+        return f"it has no value in {rows} (first in row {int(np.argmax(missing))})"
+    second = int(np.argmax(pd.Series(values).duplicated()))
+    value = values[second]
+    rest = pd.Series(values).isin([value]).to_numpy()
+    return f"it repeats {as_text(value)} (rows {int(np.argmax(rest))} and {second})"
 
 
 def _equal(values: NDArray[Any], others: NDArray[Any]) -> bool:

@@ -48,6 +48,31 @@ def test_other_ids_are_a_warning(cases, tmp_path):
     assert "rows may not be the same" in differences(models)[1]
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("defect", ["it repeats", "it has no value in 1 row (first in row 3)"])
+def test_a_repeated_or_missing_id_is_a_warning(cases, tmp_path, defect, is_first):
+    name, other = ("a", "b") if is_first else ("b", "a")
+    frame = pd.read_csv(cases / f"ids_{name}.csv", dtype={"id": "Int64"})
+    frame.loc[3, "id"] = frame.loc[4, "id"] if defect == "it repeats" else pd.NA
+    path = tmp_path / "broken.csv"
+    frame.to_csv(path, index=False)
+    paths = cases / f"ids_{other}.csv", path
+    models = read(*(paths[::-1] if is_first else paths))
+    note = models[1].note
+    assert "Column id" in note and f"in broken {defect}" in note
+    assert note in differences(models)[1]
+
+
+def test_a_column_that_is_repeated_in_both_files_is_no_id(cases, tmp_path):
+    paths = []
+    for letter in "ab":
+        frame = pd.read_csv(cases / f"ids_{letter}.csv").drop(columns="id")
+        frame["hospital"] = [f"hospital {i % 7}" if i else None for i in range(500)]
+        paths.append(tmp_path / f"{letter}.csv")
+        frame.sample(frac=1.0, random_state=len(paths)).to_csv(paths[-1], index=False)
+    assert read(*paths)[1].note == ""
+
+
 @pytest.mark.parametrize("name", ["key", "count"])
 def test_a_column_that_is_equal_in_every_row_settles_it_unless_it_counts(cases, tmp_path, name):
     paths = []
