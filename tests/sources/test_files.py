@@ -249,6 +249,15 @@ ACCEPTED = {
         "1 = cat, 0 = cow, dog",
         positive="cat",
     ),
+    "grades with half steps": form(
+        table("p,y", P1, 1.5 + Y1), SCALARS, "1 = 2.5, 0 = 1.5", positive=2.5
+    ),
+    "npz: codes of diseases as text": form(
+        dict(p=np.full(30, 0.5), y=[f"{250 + j}.1" for j in range(30)]),
+        (np.full(30, 0.5), np.arange(30) == 1),
+        "1 = 251.1",
+        positive="251.1",
+    ),
     "two names for one column": form(
         table("p,y", P1, np.array(["x", "a"])[Y1]), SCALARS, "1 = a", class_names=["x", "a"]
     ),
@@ -452,6 +461,19 @@ REFUSED = {
     "above 1": form(dict(p=[0.5, 1.5], y=[0, 1]), "p holds 1.5 at row 1"),
     "rows that sum to 1.1": form(dict(probs=[[0.5, 0.6]], y=[0]), "row 0 of probs sums to 1.1"),
     "a label beyond the classes": form(dict(p=[0.5, 0.5], y=[0, 2]), "y holds 0, 2"),
+    "swapped columns": form(table("p,y", Y1, P1), "p holds only 0 and 1, as labels do"),
+    "swapped columns in spite of positive": form(
+        table("p,y", Y1, P1), "give labels=p probabilities=y.", positive=0.1
+    ),
+    "swapped columns and names": form(table("p,y", YES, P1), "p holds only no and yes"),
+    "swapped confidences": form(
+        table("confidence,correct", Y1, P1), "give labels=confidence", top_label=True
+    ),
+    "measurements as labels": form(
+        dict(p=np.full(40, 0.5), y=np.arange(40) + 0.25),
+        "40 different numbers that are not whole, such as 0.25 at row 0",
+        positive=0.25,
+    ),
     "labels between": form(dict(p=[0.5, 0.5], y=[0, 0.5]), "y holds 0, 0.5"),
     "no sample": form(dict(p=[], y=[]), "p is empty"),
 }

@@ -28,6 +28,7 @@ from harness.sources.forms.columns import (
 from harness.sources.forms.confidences import as_shares
 from harness.sources.forms.numbers import (
     checked_probabilities,
+    refuse_fractions_as_labels,
     refuse_probabilities_as_logits,
     softmax,
 )
@@ -90,6 +91,7 @@ def read_arrays(arrays: Arrays, path: object, options: Options) -> Content:
     rest = {name: values for name, values in arrays.items() if name != title}
     columns, are_logits = prediction_columns(rest, labels, options, path)
     columns = in_spelling_of_labels(columns, labels)
+    refuse_fractions_as_labels(arrays, title, columns, path)
     stated_note = ""
     if options.top_label and not are_logits and len(columns.names) == 1:
         name = columns.names[0]

@@ -1,19 +1,22 @@
-"""Check that numbers can be probabilities or logits."""
+"""Check that numbers can be probabilities, logits or labels."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
 from harness.common.wording import format_count
 from harness.errors import BadInputError
+from harness.math.class_names import as_text
 from harness.math.notions import TOLERANCE, row_tolerance
-from harness.sources.forms.terms import Columns
+from harness.sources.forms.terms import Arrays, Columns, as_option
 
 ROUNDING = 0.005  # largest error of a probability that was rounded to 2 digits
+MOST_FRACTIONS = 20  # labels that are no whole numbers: a scale with half steps has fewer
 
 
 def softmax(z: NDArray[Any], path: object = "logits") -> NDArray[Any]:
@@ -54,6 +57,37 @@ def refuse_probabilities_as_logits(
         raise BadInputError(
             f"{path}: {name} lies within [0, 1], as probabilities do; give {remedy}, "
             f"or {columns.option('logits')} if it holds logits."
+        )
+
+
+def refuse_fractions_as_labels(arrays: Arrays, title: str, columns: Columns, path: object) -> None:
+    """Raise BadInputError if the array `title` of labels holds probabilities or measurements.
+
+    Only labels beside a single column of predictions are checked. They are refused if they are
+    fractions in [0, 1] and the predictions have at most two values, as labels do: the columns seem
+    to be swapped. They are also refused if they are more than `MOST_FRACTIONS` different fractions.
+    """
+    labels = arrays[title]
+    if len(columns.names) > 1 or labels.dtype.kind != "f":
+        return
+    labels, name = labels.reshape(-1), columns.names[0]
+    fractions = np.unique(labels[labels != np.floor(labels)])
+    if not len(fractions):
+        return
+    values = pd.unique(arrays[name].reshape(-1))
+    are_whole = values.dtype.kind != "f" or bool((values == np.floor(values)).all())
+    if _in_unit(labels) and len(values) in (1, 2) and are_whole:
+        raise BadInputError(
+            f"{path}: {title} holds numbers between 0 and 1, as probabilities do, and {name} holds "
+            f"only {' and '.join(sorted(map(as_text, values)))}, as labels do, so the columns seem "
+            f"to be swapped; give {as_option('labels', name)} {as_option('probabilities', title)}."
+        )
+    if len(fractions) > MOST_FRACTIONS:
+        row = int(np.argmax(labels == fractions[0]))
+        raise BadInputError(
+            f"{path}: {title} holds {len(fractions):,} different numbers that are not whole, such "
+            f"as {fractions[0]:g} at row {row}, so it does not hold labels; name the column of "
+            "labels by labels=NAME."
         )
 
 
