@@ -101,6 +101,9 @@ SENTENCES = {  # page: sentence: function that yields its numbers
             "estimators another {:.1f}."
         ): stored.cpu_hours,
     },
+    "docs/tutorials/own-estimator.md": {
+        "the stored results of {} estimators on {} problems": lambda: stored.arena_counts()[:2],
+    },
     "experiments/gruber2025/paper.yaml": {
         "{:,} of DenseNet-40's {:,} confidences on CIFAR-10 are exactly 1": stored.dropped_rows,
         (
