@@ -126,9 +126,9 @@ def _named_arrays(path: Path, split: str) -> tuple[Arrays, list[str]]:
             f"{message}{_remedy(error, kind)}."
         ) from error
     raise BadInputError(
-        f"{path.name} has the ending {kind or '(none)'}; allowed are .npz, .csv, .parquet and "
-        f".jsonl, and for published logits {', '.join((*PICKLES, TENSORS))} and folders of .npy "
-        "files."
+        f"{path.name} has the ending {kind or '(none)'}; allowed are .npz, .csv, .tsv, "
+        f".parquet and .jsonl, and for published logits {', '.join((*PICKLES, TENSORS))} and "
+        "folders of .npy files."
     )
 
 

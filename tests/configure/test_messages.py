@@ -156,7 +156,7 @@ FILES = {  # name, content, options, and an option, value or remedy that the mes
     "percent": ("a.csv", "p,y\n20,0\n70,1\n", "", "divide percent by 100"),
     "no archive": ("a.npz", "PK and so on", "", "np.savez('preds.npz', probs=p, labels=y)"),
     "no parquet": ("a.parquet", "PAR1", "", "frame.to_parquet('preds.parquet')"),
-    "json": ("a.json", "{}", "", "allowed are .npz, .csv, .parquet and .jsonl"),
+    "json": ("a.json", "{}", "", "allowed are .npz, .csv, .tsv, .parquet and .jsonl"),
     "no such column": ("a.csv", ROWS, "problem.predictions.labels=z", "z"),
     "more samples than rows": ("a.csv", ROWS, "n=9", "has only 3 rows"),
     "few resamples": ("a.csv", ROWS, "bootstrap=3", "bootstrap is 3"),

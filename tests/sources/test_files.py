@@ -202,7 +202,7 @@ def test_pickled_objects_are_not_opened(tmp_path):
 @pytest.mark.parametrize("name", ["a.txt", "a.npy", "a"])
 def test_other_formats(tmp_path, name):
     (tmp_path / name).write_bytes(b"x")
-    assert "allowed are .npz, .csv, .parquet and .jsonl" in refusal(tmp_path / name)
+    assert "allowed are .npz, .csv, .tsv, .parquet and .jsonl" in refusal(tmp_path / name)
 
 
 def test_no_path_and_no_file():
@@ -397,11 +397,19 @@ REFUSED = {
     "numbers with a gap": form("p0,p2,y\n0.5,0.5,0\n", "p0, p2 are not numbered from 0"),
     "two columns of one class": form("p0,p1,p_1,y\n0.5,0.5,0.5,0\n", "holds both p1 and p_1"),
     "percent": form(table("p,y", 100 * P1, Y1), "divide percent by 100"),
+    "percent signs": form(
+        table("p,y", [f"{v:.1%}" for v in P1], Y1), "holds '10.0%' at row 0; remove the % signs"
+    ),
     "logits called probabilities": form(dict(probs=MIXED, y=Y), "logits=probs"),
     "probabilities called logits": form(dict(logits=PC, y=Y), "probabilities=logits"),
     "probabilities in a column called logit": form(table("logit,y", P1, Y1), "probabilities=logit"),
     "rounded to 2 digits": form(dict(probs=LOOSE, y=[0, 1]), "renormalise=true"),
-    "far from 1": form(dict(probs=LOOSE * 0.9, y=[0, 1]), "sums to 0.891", renormalise=True),
+    "far from 1": form(
+        dict(probs=LOOSE * 0.9, y=[0, 1]),
+        "renormalise=true only divides rows that sum to 1 within 0.015",
+        renormalise=True,
+    ),
+    "far from 1 without the option": form(dict(probs=LOOSE * 0.9, y=[0, 1]), "within 0.0001: a cl"),
     "NaN": form(table("p,y", [0.5, ""], [0, 1]), "p holds NaN at row 1"),
     "text": form(table("p_0,p_1,y", [0.5, 0.5], [0.5, "low"], [0, 1]), "p_1 holds 'low' at row 1"),
     "commas without": form("p,y\n0,25,1\n0,75,0\n", "semicolons"),

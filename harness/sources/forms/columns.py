@@ -333,9 +333,12 @@ def _numbers(values: NDArray[Any], name: str, what: str, path: object) -> NDArra
             float(value)
         except (TypeError, ValueError):
             row = index[0] if len(index) == 1 else index
+            remedy = "numbers are needed, with a decimal point"
+            if str(value).strip().endswith("%"):
+                remedy = "remove the % signs, and divide these numbers by 100"
             raise BadInputError(
                 f"{path}: {what} has type {values.dtype}: {name} holds {str(value)[:40]!r} at row "
-                f"{row}; numbers are needed, with a decimal point."
+                f"{row}; {remedy}."
             ) from None
     raise BadInputError(f"{path}: {what} has type {values.dtype} ({name}); numbers are needed.")
 

@@ -118,6 +118,13 @@ def checked_probabilities(
             f"to 1 within {tolerance:g}"
         )
         if off[worst] > _tolerance(p.shape[1]):
+            if renormalise:
+                limit = _tolerance(p.shape[1]) - TOLERANCE
+                message = (
+                    f"{path}: row {worst} of {columns.title} sums to {sums[worst]:.6g}, but "
+                    f"renormalise=true only divides rows that sum to 1 within {limit:g}, as "
+                    "probabilities that are rounded to 2 digits do"
+                )
             raise BadInputError(
                 f"{message}: a class is missing, or there is one column too many; list the columns "
                 "with probabilities=[...]."
