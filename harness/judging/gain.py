@@ -93,7 +93,9 @@ def gains(data: Judged, level: float, rng: np.random.Generator) -> Gains:
 
     Coverage at level 0.95 was measured with 100 to 200 samples per case: four methods; calibrated,
     shifted and overconfident binary scores; n = 100 to 5,000. It was 0.945 to 1, and 0.80 to 0.96
-    with c = 1. With three classes and 80 samples per case it was 0.925 to 1.
+    with c = 1. With three classes and 80 samples per case it was 0.925 to 1. All four methods held
+    together in 0.92 of 400 samples with n = 200, uniform p and a slope of 0.7. With p = 10^-6 for
+    half of the rows, of which 1 % have an event, log-loss gains held in 0.77: a row costs 14 there.
 
     References
     ----------
@@ -298,7 +300,7 @@ def _sentence(
 ) -> str:
     is_infinite = bool(np.isinf(log_losses).any())
     rows = data.rows if used == data.n else data.count_rows(used)
-    about = f"({format_percent(level)} intervals, which hold for all methods together)"
+    about = f"({format_percent(level)} intervals, corrected for the number of methods)"
     if best is None:
         largest = largest_in("log_loss", answers)
         if largest is None:
