@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ OF_LIMIT = (
 )
 ROOM_FOR_NAMES = 0.4  # of the height of a panel
 TRUTH_SIDES = {False: "true error above 0", True: "true error 0"}
+MEANS = {  # captions of the two sides
+    False: "Where the true error is above 0: geometric mean of the RMSE over the families.",
+    True: "Where {it} is 0: root mean square.",
+}
 
 
 def short(estimator: str) -> str:
@@ -182,14 +186,15 @@ def errors(
     sides = [side for side in TRUTH_SIDES if part["calibrated"].eq(side).any()]
     height = 0.5 + 2.55 * len(estimands)
     figure, axes = subplots(len(estimands), len(sides), height, sharex=True, sharey="row")
-    styles: dict[str, dict[str, Any]] = {}
-    for estimand, row_axes in zip(estimands, axes):
-        rows = part[part["estimand"].eq(estimand)]
+    rivals: dict[str, dict[int, str]] = {}
+    lines: dict[str, dict[str, pd.DataFrame]] = {}
+    for estimand in estimands:
         chosen = recommendations["notion"].eq(notion) & recommendations["estimand"].eq(estimand)
-        rivals = recommendations[chosen].set_index("n")["rival"].dropna()
-        series = _series(rows, dict(rivals), own)
-        for name in series:
-            styles.setdefault(name, _line_style(name, own))
+        rivals[estimand] = dict(recommendations[chosen].set_index("n")["rival"].dropna())
+        lines[estimand] = _series(part[part["estimand"].eq(estimand)], rivals[estimand], own)
+    styles = _line_styles(dict.fromkeys(name for series in lines.values() for name in series), own)
+    for estimand, row_axes in zip(estimands, axes):
+        series = lines[estimand]
         for side, ax in zip(sides, row_axes):
             ax.set(xscale="log", yscale="log")
             for shift, (name, of_name) in enumerate(series.items()):
@@ -198,8 +203,8 @@ def errors(
             ax.set_title(f"{ESTIMANDS[estimand]}, {TRUTH_SIDES[side]}")
             if estimand == "l1":
                 ax.axhline(0.01, color="#888888", linewidth=0.7, linestyle=":", zorder=1)
-        _format_errors(row_axes[0])
-        _write_names(row_axes[0], dict(rivals))
+        _format_errors(row_axes[0], ROOM_FOR_NAMES if rivals[estimand] else 0.0)
+        _write_names(row_axes[0], rivals[estimand])
     sizes = sorted(part["n"].unique())
     for ax in axes.flat:
         ax.set_xticks(sizes, [f"{n:,}" for n in sizes])
@@ -209,13 +214,19 @@ def errors(
     order = sorted(styles, key=lambda name: (name in KNOWN, name == RIVAL))
     handles = [pyplot().Line2D([], [], label=name, **styles[name]) for name in order]
     figure.legend(handles=handles, loc="outside upper center", ncols=min(3, len(handles)))
-    figure.set_label(
-        f"Typical error by n ({NOTIONS[notion]}). Where the true error is above 0: geometric mean "
-        "of the RMSE over the families. Where it is 0: root mean square. Bars: 95 % t intervals "
-        "over the families. The best published estimator was chosen for each n on the development "
-        "families; its name is written in the left panel. Dotted line: an error of 0.01."
-        + (OF_LIMIT if LIMIT_ID in styles else "")
-    )
+    it = "it" if len(sides) > 1 else "the true error"
+    caption = [f"Typical error by n ({NOTIONS[notion]})."]
+    caption += [MEANS[side].format(it=it) for side in sides]
+    caption.append("Bars: 95 % t intervals over the families.")
+    if RIVAL in styles:
+        place = "in the left panel" if len(sides) > 1 else "along the lower edge"
+        caption.append(
+            "The best published estimator was chosen for each n on the development families; "
+            f"its name is written {place}."
+        )
+    if "l1" in estimands:
+        caption.append("Dotted line: an error of 0.01.")
+    figure.set_label(" ".join(caption) + (OF_LIMIT if LIMIT_ID in styles else ""))
     return figure
 
 
@@ -235,16 +246,24 @@ def _series(
     return {name: part for name, part in series.items() if len(part)}
 
 
-def _line_style(name: str, own: str | None) -> dict[str, Any]:
-    if name == own:
-        return {"color": COLOURS[2], "marker": "D", "linewidth": 1.8, "markersize": 4}
+def _line_styles(names: Iterable[str], own: str | None) -> dict[str, dict[str, Any]]:
+    """Return {name: style of its line}. `own` gets the first colour that no other line has."""
+    styles = {name: {} if name == own else _line_style(name) for name in names}
+    if own in styles:
+        used = {style["color"] for name, style in styles.items() if name != own}
+        colour = next((colour for colour in COLOURS if colour not in used), COLOURS[2])
+        styles[own] = {"color": colour, "marker": "D", "linewidth": 1.8, "markersize": 4}
+    return styles
+
+
+def _line_style(name: str) -> dict[str, Any]:
     if name == OWN:
         return {"color": kind(OWN)[1], "marker": "o", "linewidth": 1.8, "markersize": 4}
     if name == LIMIT_ID:
         return {"color": "#777777", "marker": "v", "linewidth": 1.2, "markersize": 3.5,
                 "linestyle": ":"}  # fmt: skip
     if name == RIVAL:
-        return {"color": "black", "marker": "s", "linewidth": 1.4, "markersize": 3.5}
+        return {"color": COLOURS[6], "marker": "s", "linewidth": 1.4, "markersize": 3.5}
     return {"color": KNOWN[name], "marker": ".", "linewidth": 0.9, "linestyle": "--"}
 
 
@@ -256,10 +275,10 @@ def _draw_error(ax: Any, rows: pd.DataFrame, style: dict[str, Any], shift: float
     ax.errorbar(n, error, yerr=np.nan_to_num(bars), **style, **thin)
 
 
-def _format_errors(ax: Any) -> None:
-    """Label the axis of errors, with room for names along the lower edge."""
+def _format_errors(ax: Any, room: float) -> None:
+    """Label the axis of errors, with `room` for names along the lower edge."""
     low, high = ax.get_ylim()
-    ax.set_ylim(low * (low / high) ** ROOM_FOR_NAMES, high)
+    ax.set_ylim(low * (low / high) ** room, high)
     subs = (1.0, 3.0) if high / low < 300 else (1.0,)
     ax.yaxis.set_major_locator(LogLocator(subs=subs))
     ax.yaxis.set_minor_locator(NullLocator())

@@ -70,6 +70,19 @@ def test_a_picture_has_truths_above_0_on_the_left_and_0_on_the_right(content):
     figure = arena_plot.errors(content.trends.query("not calibrated"), content.recommendations,
                                "binary")  # fmt: skip
     assert len(figure.axes) == 2  # without calibrated problems there is no right side
+    assert "is 0:" not in figure.get_label() and "along the lower edge" in figure.get_label()
+
+
+def test_lines_of_a_picture_have_different_colours_and_the_caption_names_only_what_is_drawn():
+    scales = {**SCALES, "sweep_mass": 1.2, "mine": 1.5}
+    content = content_of(records(FAMILIES, scales=scales, estimands=("l1",)))
+    figure = arena_plot.errors(content.trends, content.recommendations, "binary", "mine")
+    colours = [handle.get_color() for handle in figure.legends[0].get_lines()]
+    assert len(colours) == 6 and len(set(colours)) == 6
+    assert "name is written in the left panel" in figure.get_label()
+    without = content.recommendations.assign(rival=None)
+    figure = arena_plot.errors(content.trends.query("calibrated"), without, "binary", "mine")
+    assert "published" not in figure.get_label() and "above 0" not in figure.get_label()
 
 
 def test_the_page_has_every_part_and_no_missing_number(tmp_path):
