@@ -363,17 +363,23 @@ def clean(text: object) -> str:
 def shorten_middle(text: object, most: int = 24) -> str:
     """Return a text cleaned by `clean`, with an ellipsis for its middle if it is too long.
 
-    The result has at most `most` characters.
+    The result has at most `most` characters. Words stay whole, except long ones at the cut.
 
     Examples
     --------
     >>> shorten_middle("abcdefghij", 7)
     'abc…hij'
+    >>> shorten_middle("one two three four five six", 20)
+    'one two … five six'
     """
     whole = clean(text)
     if len(whole) <= most:
         return whole
-    return f"{whole[: most // 2]}…{whole[len(whole) - (most - 1) // 2 :]}"
+    start, end = whole[: most // 2], whole[len(whole) - (most - 1) // 2 :]
+    # Drop a part of a word, unless this takes more than half of the start or of the end.
+    start = start[: start.rfind(" ", len(start) // 2) + 1] or start
+    end = end[max(end.find(" ", 0, len(end) // 2 + 1), 0) :]
+    return f"{start}…{end}"
 
 
 def escape_markdown(text: str) -> str:
