@@ -21,7 +21,7 @@ from PIL import Image
 import harness
 
 CLASSES = "airplane automobile bird cat deer dog frog horse ship truck".split()
-WIDTH, HEIGHT = 1280, 1480
+WIDTH, HEIGHT = 1280, 1270
 COLOURS = 64  # size of the palette: small enough for a small file, large enough for sharp letters
 
 

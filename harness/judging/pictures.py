@@ -260,7 +260,7 @@ def _draw_intervals(
 def _draw_axes(blocks: dict[str, list[Line]], unit: str) -> Any:
     """Draw one axis for each block, with a dot and a bar for each of its lines."""
     labels = [[_label(line.label, LETTERS) for line in lines] for lines in blocks.values()]
-    heights = [sum(0.225 + 0.125 * text.count("\n") for text in texts) + 0.12 for texts in labels]
+    heights = [sum(0.225 + 0.14 * text.count("\n") for text in texts) + 0.12 for texts in labels]
     height = sum(heights) + 0.46 * len(blocks) + (0.16 if unit else 0.0)
     figure, axes = pyplot().subplots(
         len(blocks),
@@ -319,8 +319,8 @@ def _draw_row(ax: Any, place: int, line: Line) -> None:
 
 
 def _label(text: str, letters: int) -> str:
-    """Wrap a label to at most three lines of `letters` characters."""
-    return "\n".join(textwrap.wrap(shorten_middle(text, 3 * letters - 9), letters)[:3]) or DASH
+    """Wrap a label to at most four lines of `letters` characters."""
+    return "\n".join(textwrap.wrap(shorten_middle(text, 4 * letters - 9), letters)[:4]) or DASH
 
 
 # SVG

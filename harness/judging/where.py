@@ -276,10 +276,10 @@ def _class_sentence(classes: Sequence[ClassFinding]) -> str:
     )
     if count == 1:
         return f"Of the {len(classes)} classes, {worst.name} stands out {numbers}."
-    return (
-        f"Of the {len(classes)} classes, {count} stand out. The largest estimated error is that of "
-        f"{worst.name} {numbers}."
-    )
+    several = f"Of the {len(classes)} classes, {count} stand out."
+    if count == len(classes):
+        several = f"All {count} classes stand out."
+    return f"{several} The largest estimated error is that of {worst.name} {numbers}."
 
 
 def _region_sentence(region: Region) -> str:
