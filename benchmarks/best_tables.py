@@ -93,7 +93,7 @@ def main() -> None:
     development = option("experiment", "arena").config["arena"]["development"]
     of_arena = settings["family"].isin(development)
     parts = [
-        lines(pd.concat([rows, of_tables]), development).assign(families_of=name)
+        lines(pd.concat([rows, of_tables], ignore_index=True), development).assign(families_of=name)
         for name, rows in (("tables", settings[of_arena]), ("tables and arena", settings))
     ]
     whole = pd.concat(parts)

@@ -664,6 +664,21 @@ def wins_by_n():
     return [count for part in parts for count in (part["verdict"].eq("better").sum(), len(part))]
 
 
+def wins_on_tables():
+    """Return in how many lines `best` is better on tables of real predictions.
+
+    First against rivals of the development families, at n <= 200 and at n >= 1,000, with the
+    numbers of lines. Then against those of the tables at n >= 1,000: lines better, and worse.
+    """
+    lines = pd.read_csv(RESULTS / "arena" / "tables.csv")
+    lines = lines[lines["families_of"].eq("tables")]
+    late = lines[lines["n"].ge(1000)]
+    early = lines[lines["n"].le(200)]
+    assert len(early) + len(late) == len(lines) and lines["families"].eq(27).all()
+    counts = [x for part in (early, late) for x in (part["verdict"].eq("better").sum(), len(part))]
+    return [27, *counts, *(late["lucky_verdict"].eq(word).sum() for word in ("better", "worse"))]
+
+
 def wins_against_chosen_on_test():
     """Return the lines in which `best` is better than rivals of the test families, and ratios."""
     table = pd.read_csv(RESULTS / "arena" / "index_sensitivity.csv")

@@ -160,7 +160,33 @@ def real() -> str:
                     ]
                 )
     head = ["errors", "families", "rivals chosen on", *(f"n = {n:,}" for n in sizes)]
-    return table(head, lines)
+    of_tables = rows[rows["families_of"].eq("tables")]
+    parts = []
+    for when, part in (
+        ("n ≤ 200", rows[rows["n"].le(200)]),
+        ("n ≥ 1,000", rows[rows["n"].ge(1000)]),
+    ):
+        alone, together = (
+            part[part["families_of"].eq(name)] for name in ("tables", "tables and arena")
+        )
+        parts.append(
+            f"At {when}, `best` is established to be better in {count_won(alone['verdict'])} lines "
+            f"on the tables, and in {count_won(together['verdict'])} together with the test "
+            "families of the arena. Against the rivals of these families it is "
+            f"{count_won(alone['lucky_verdict'])} and {count_won(together['lucky_verdict'])}, and "
+            f"`best` is worse in {alone['lucky_verdict'].eq('worse').sum()} and "
+            f"{together['lucky_verdict'].eq('worse').sum()}."
+        )
+    parts.append(
+        "On the tables, its intervals contain the truth in at least 90 % of the samples in "
+        f"{100 * of_tables['share'].mean():.0f} % of the problems."
+    )
+    return f"{table(head, lines)}\n\n{textwrap.fill(' '.join(parts), 130, break_on_hyphens=False)}"
+
+
+def count_won(verdicts: pd.Series) -> str:
+    """Return in how many lines `best` is better, of how many."""
+    return f"{verdicts.eq('better').sum()} of {len(verdicts)}"
 
 
 def limit() -> str:

@@ -41,6 +41,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
         "class-wise": measured.classwise,
         "wins": measured.wins,
         "sensitivity": measured.sensitivity,
+        "real": measured.real,
         "simple rule": measured.simple,
         "limit": measured.limit,
     },
