@@ -207,7 +207,7 @@ def _auroc_influence(p: Array, event: Array) -> tuple[float, Array, Array]:
     `event` (n,) is the probability of an event in the rows with scores p (n,).
 
     >>> value, of_event, of_other = _auroc_influence(np.array([0.2, 0.4, 0.4]), np.array([0, 0, 1]))
-    >>> value, of_event.tolist(), of_other.tolist()
+    >>> value, of_event.round(3).tolist(), of_other.round(3).tolist()
     (0.75, [-1.5, 0.0, 0.0], [0.375, -0.375, -0.375])
     """
     place = np.unique(p, return_inverse=True)[1]
