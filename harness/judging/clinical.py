@@ -69,7 +69,8 @@ def clinical(
     band of the curve is c +- z s, with s the standard deviation of the linear smoother for outcomes
     with the probabilities c. Brier scores and AUROC have t intervals of the mean of their influence
     functions; for AUROC this is the interval of DeLong et al. (1988). Their standard deviations are
-    at least those for labels drawn from the predictions. Their coverage was 93 to 100 %. With fewer
+    at least those of labels that are drawn independently from the predictions, for the scaled Brier
+    score without the spread of the prevalence. Their coverage was 93 to 100 %. With fewer
     than 10 events or non-events there is no interval. If rows come in groups, groups are counted,
     and the intervals of ICI, E50 and E90 are from random halves of the groups.
 
@@ -187,9 +188,9 @@ def _scaled_brier(data: Judged, level: float) -> Interval:
 def _auroc(data: Judged, level: float) -> Interval:
     """Return the area under the ROC curve with the interval of DeLong et al. (1988).
 
-    Its standard deviation is at least the one for labels that are drawn from the predictions, mixed
-    as in `implied_deviation`. Without it, the interval of events that all have larger scores than
-    the other rows would have no width.
+    Its standard deviation is at least the one for labels that are drawn independently from the
+    predictions, mixed as in `implied_deviation`. Without it, the interval of events that all have
+    larger scores than the other rows would have no width.
     """
     p, y = reduced(data, "binary")
     value, of_event, of_other = _auroc_influence(p, y.astype(np.float64))

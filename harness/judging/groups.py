@@ -95,8 +95,9 @@ def split(column: str, values: NDArray[Any]) -> tuple[Integers, list[str], list[
     """Return the group of every row (-1 for none), the names of the groups, and notes.
 
     Numbers with more than 10 distinct values are cut at their quintiles. Groups of fewer than 20
-    rows, and those beyond the 20 largest, are pooled. Missing values (None, NaN, empty texts) are
-    a group. A column with one value, or only with rare values, has no groups.
+    rows, and those beyond the 20 largest, are pooled, unless one large group is left. Missing
+    values (None, NaN, empty texts) are a group. A column with one value, or only with rare values,
+    has no groups.
     """
     nothing = np.full(len(values), -1)
     missing = pd.isna(values) | (values.astype(object) == "")

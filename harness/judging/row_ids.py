@@ -124,9 +124,11 @@ def _matched(first: Judged, columns: Ids, other: Judged, own: Ids) -> Judged:
     for name in in_both:
         if _are_ids(columns[name]) == _are_ids(own[name]):
             continue
-        whole, broken, values = first, other, own[name]
+        whole, broken, complete, values = first, other, columns[name], own[name]
         if _are_ids(values):
-            whole, broken, values = other, first, columns[name]
+            whole, broken, complete, values = other, first, values, columns[name]
+        if pd.Series(values).isin(complete).mean() <= 0.5:
+            continue  # the columns hold something else than ids, such as a measurement
         note = (
             f"Column {name} names every row of {whole.name}, but in {broken.name} "
             f"{_defect(values)}: rows were paired by position and may not be the same. Give every "

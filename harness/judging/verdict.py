@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -36,9 +35,10 @@ class KeyNumber:
 def choose_verdict(judgement: Answers) -> tuple[str, str]:
     """Return the verdict on the first model of a judgement, and its tone: bad, good or open.
 
-    If the tests find nothing, the verdict still mentions that the rows are too few, that a class or
-    a group stands out, or that recalibration improves the scores. "No miscalibration found" does
-    not contradict the intervals: `howfar.errors` extends them to 0 if the test does not reject.
+    If the tests find nothing, the verdict still mentions that the rows are too few, that a class, a
+    group or a region stands out, or that recalibration improves the scores. "No miscalibration
+    found" does not contradict the intervals: `howfar.errors` extends them to 0 if the test does not
+    reject.
     """
     answer, how_far = judgement.calibrated, judgement.how_far
     if answer is None or answer.rejected is None:
@@ -173,9 +173,9 @@ def advise(judgement: Answers) -> KeyNumber | None:
     sentence = judgement.gains.sentence
     gains = judgement.gains.gains
     best = next((gain for gain in gains if gain.method == judgement.gains.best), None)
-    if any(gain.log_loss.value == math.inf for gain in gains):
-        data = judgement.data
-        wrong = int((data.p[np.arange(data.n), data.y] == 0.0).sum())
+    data = judgement.data
+    wrong = int((data.p[np.arange(data.n), data.y] == 0.0).sum())
+    if wrong:
         were = "one was" if wrong == 1 else f"{wrong:,} were"
         what = "confidence of 0 or 1" if data.confidences else "probability of 0"
         some = were if data.weighted_rows is None else "some were"

@@ -67,7 +67,7 @@ def test_scores_that_separate_all_rows_have_intervals():
         p = rng.choice([0.01, 0.99], 60)
         rows = report(p, (rng.random(60) < p).astype(int))
         found = [rows[name].interval for name in ("auroc", "scaled_brier", "brier")]
-        # half of the rows of either outcome have 0.99 and 0.01: the area is 1 - 0.01
+        # 99 % of the events have 0.99, and 99 % of the others 0.01: the area is 0.9801 + 0.0099
         hits += [row.low <= truth <= row.high for row, truth in zip(found, (0.99, 0.9604, 0.0099))]
         assert found[0].high <= 1.0 and found[1].high <= 1.0 and found[2].low >= 0.0
         drawn += 1

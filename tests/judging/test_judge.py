@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import harness
 from harness.errors import BadInputError
 from harness.judging.data import aligned, from_arrays, from_file
-from harness.judging.verdict import choose_verdict
+from harness.judging.verdict import advise, choose_verdict
 
 
 def test_answers_arrive_in_order_and_fewer_questions_change_nothing():
@@ -172,6 +172,8 @@ def test_degenerate_files_are_not_contradicted():
     same = " ".join(str(harness.judge(np.full(200, 0.5), np.zeros(200, int))).split())
     assert "nothing can be said" not in same and "whether their probabilities are too high" in same
     assert "Recalibrate" not in same and "All outcomes are equal" in same
+    never = harness.judge(np.zeros(60), np.ones(60, int))
+    assert "60 were wrong" in advise(never).text
     hard = np.r_[np.ones(30), np.zeros(30)]
     text = " ".join(str(harness.judge(hard, np.r_[hard[:-1], 1.0].astype(int))).split())
     assert "For the rows with probabilities between 0 and 1" not in text

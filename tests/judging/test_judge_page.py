@@ -214,9 +214,8 @@ def test_advice_follows_from_the_gains_and_the_verdict(judgements):
     calibrated = harness.judge([0.2, 0.8] * 500, [0, 0, 0, 1, 1, 1, 0, 1, 0, 1] * 100)
     assert calibrated.gains.best is None and choose_verdict(calibrated)[1] == "good"
     assert advise(calibrated).text == "Leave the predictions as they are"
-    infinite = replace(best, log_loss=replace(best.log_loss, value=float("inf")))
-    wrong = replace(judgement, gains=replace(judgement.gains, gains=(infinite,)))
-    assert advise(wrong).text.startswith("Never state a probability of 0")
+    wrong = harness.judge([0.0, 0.2, 0.8] * 20, [1, 0, 1] * 20)
+    assert advise(wrong).text == "Never state a probability of 0: 20 were wrong"
 
 
 FIRST_SCREEN = """[...document.querySelectorAll('.verdict, .figures dd, .model svg, .advice')]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from harness.errors import BadInputError
-from harness.judging.data import from_file
+from harness.judging.data import from_arrays, from_file
 from harness.judging.judge import judge, judge_data
 from harness.judging.row_ids import match_rows, read_ids
 
@@ -109,3 +109,11 @@ def test_pandas_objects_are_matched_by_their_index():
     assert values[0] == values[1] == values[2]
     counted = judge(p, y.iloc[order].reset_index(drop=True), questions=["calibrated"])
     assert counted.data.y.tolist() == y.iloc[order].tolist()
+
+
+def test_a_column_that_only_one_file_has_unique_is_no_id():
+    """An answer or a time may happen to differ in every row of one file."""
+    first = from_arrays([0.1, 0.2, 0.8], [0, 0, 1], name="a")
+    second = from_arrays([0.7, 0.1, 0.3], [1, 0, 0], name="b")
+    ids = {"ms": np.array([12, 15, 19])}, {"ms": np.array([14, 14, 13])}
+    assert match_rows([first, second], ids)[1].note == ""

@@ -71,11 +71,11 @@ def test_the_verdict_never_hides_a_finding():
 
 
 def test_a_direction_without_a_gap_says_that_probabilities_differ_too_much():
-    """The mean score is right, and half of the probabilities are too near to one another."""
-    p = np.tile([0.1, 0.5, 0.9], 600)
-    y = np.concatenate([np.tile([0, 0, 0, 1, 0, 1, 1, 1, 1], 200)])
+    """Of scores 0.6, 70 % are events, and of scores 0.9, 80 %: the mean is right."""
+    p, y = np.repeat([0.6, 0.9], 2000), np.r_[np.arange(2000) % 10 < 7, np.arange(2000) % 10 < 8]
     judgement = judge_data([from_arrays(p, y)], questions=["calibrated", "how_far"])
-    assert "0 and 1" not in verdict.choose_verdict(judgement)[0]
+    text = verdict.choose_verdict(judgement)[0]
+    assert text == "Overconfident: probabilities differ too much"
 
 
 def test_only_all_and_none_read_100_and_0_percent():

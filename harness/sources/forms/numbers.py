@@ -67,8 +67,8 @@ def refuse_fractions_as_labels(arrays: Arrays, title: str, columns: Columns, pat
     fractions in [0, 1] and the predictions have at most two values, as labels do: the columns seem
     to be swapped. They are also refused if they are more than `MOST_FRACTIONS` different fractions.
     """
-    labels = arrays[title]
-    if len(columns.names) > 1 or labels.dtype.kind != "f":
+    labels, width = arrays[title], arrays[columns.names[0]].shape[1:]
+    if len(columns.names) > 1 or labels.dtype.kind != "f" or width not in ((), (1,)):
         return
     labels, name = labels.reshape(-1), columns.names[0]
     fractions = np.unique(labels[labels != np.floor(labels)])
