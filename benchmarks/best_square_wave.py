@@ -33,9 +33,9 @@ def main() -> None:
             rng = np.random.default_rng([SEED, seed])
             p = rng.random(n)
             y = (rng.random(n) < wave(p)).astype(int)
-            found = Best()(p, y, np.random.default_rng(seed))["l1"]
-            values.append(found.value)
-            covered.append(found.low <= truth <= found.high)
+            error = Best()(p, y, np.random.default_rng(seed))["l1"]
+            values.append(error.value)
+            covered.append(error.low <= truth <= error.high)
             plain.append(BestPlain()(p, y)["l1"].value)
         print(f"{n:,} | {np.mean(values):.3f} ± {np.std(values, ddof=1):.3f} | "
               f"{np.mean(covered):.0%} | {np.mean(plain):.3f}")  # fmt: skip

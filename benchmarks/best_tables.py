@@ -17,9 +17,10 @@ this curve, so that the truth is a finite sum over the rows. Both are judged as 
 the number of rows, predictions repeat.
 
 The published estimators are those of the arena's boards of binary and top-label errors. FOLDER
-keeps all estimates in one file per problem, so that an interrupted run goes on. The comparison is
-that of the arena (`arena.recommendations`), on the tables alone and together with the arena's test
-families. OUT.csv has its lines.
+keeps all estimates in one file per problem, so that an interrupted run goes on. Its subfolder has
+the name of the estimators' keys: after a new revision, everything is computed again. The comparison
+is that of the arena (`arena.recommendations`), on the tables alone and together with the arena's
+test families. OUT.csv has its lines.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from harness.evaluation.arena.better_or_worse import holm, verdicts
 from harness.evaluation.arena.rules import is_published
 from harness.evaluation.arena.sensitivity import compared_lines
 from harness.pages.arena import data as arena_data
+from harness.plan.components import component
 from harness.problems import Fitted, Predictions, TabRepoTasks
 
 TABLES = (
@@ -73,9 +75,11 @@ def main() -> None:
     names = sorted({"best", *filter(is_published, settings["estimator"])})
     settings = settings[settings["estimator"].isin(names)]
 
-    arguments.folder.mkdir(parents=True, exist_ok=True)
+    keys = [component("estimator", name, harness.load_estimator(name)).key for name in names]
+    folder = arguments.folder / digest("|".join(keys))
+    folder.mkdir(parents=True, exist_ok=True)
     files = {
-        (table, notion): arguments.folder / f"{table}_{notion}.parquet"
+        (table, notion): folder / f"{table}_{notion}.parquet"
         for table in TABLES
         for notion in NOTIONS
     }
@@ -87,9 +91,10 @@ def main() -> None:
         left = (time.monotonic() - begun) / done * (len(missing) - done) / 60.0
         print(f"{done} of {len(missing)} problems, about {left:.0f} min left", flush=True)
 
-    found = pd.concat(pd.read_parquet(path) for path in files.values())
+    estimated = pd.concat(pd.read_parquet(path) for path in files.values())
     problems = {table: [f"{table}_{notion}" for notion in NOTIONS] for table in TABLES}
-    of_tables = arena.settings(found, problems, {name: 2 for name in sum(problems.values(), [])})
+    classes = {name: 2 for of_table in problems.values() for name in of_table}
+    of_tables = arena.settings(estimated, problems, classes)
     development = option("experiment", "arena").config["arena"]["development"]
     of_arena = settings["family"].isin(development)
     parts = [
@@ -98,7 +103,7 @@ def main() -> None:
     ]
     whole = pd.concat(parts)
     intervals = arena.interval_table(of_tables).query("estimator == 'best'")
-    whole = whole.merge(intervals[[*LINE, "coverage", "share"]], on=LINE)
+    whole = whole.merge(intervals[[*LINE, "coverage", "share"]], "left", LINE)
     whole.to_csv(arguments.out, index=False, float_format="%.4g")
     print(whole.to_string())
 
@@ -127,13 +132,13 @@ def records(table: str, notion: str, names: list[str], path: Path) -> None:
 def estimates(name: str, p: np.ndarray, y: np.ndarray, seed: int) -> dict[str, dict[str, Any]]:
     """Return the columns of a record for each of the main estimands of an estimator."""
     try:
-        found = harness.estimate(name, p, y, "binary", seed)
+        answer = harness.estimate(name, p, y, "binary", seed)
     except UndefinedError:
         nothing = {"value": np.nan, "low": None, "high": None, "kind": "point"}
         return {estimand: nothing | {"status": "undefined"} for estimand in arena.MAIN}
     return {
         estimand: {"value": x.value, "low": x.low, "high": x.high, "kind": x.kind, "status": "ok"}
-        for estimand, x in found.items()
+        for estimand, x in answer.items()
         if estimand in arena.MAIN
     }
 
@@ -164,7 +169,7 @@ def lines(settings: pd.DataFrame, development: list[str]) -> pd.DataFrame:
     corrected = lucky.groupby(["notion", "estimand"])["p_value"].transform(holm)
     lucky = lucky.assign(verdict=verdicts(lucky["ratio"], corrected)).drop(columns="p_value")
     names = {name: f"lucky_{name}" for name in ("rival", "ratio", "verdict")}
-    return shown.merge(lucky.rename(columns=names), on=LINE)
+    return shown.merge(lucky.rename(columns=names), "left", LINE)
 
 
 if __name__ == "__main__":

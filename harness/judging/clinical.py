@@ -161,8 +161,8 @@ def _distances(smoother: Loess, fits: Array) -> Array:
 def _brier(data: Judged, level: float) -> Interval:
     least = implied_deviation(score_table(data.p)[1], data.p)
     _, brier = row_scores(data.p, data.y)
-    found = mean_interval(brier, level, level, row_groups=data.row_groups, least=least)
-    return _clipped(found, 0.0, 1.0)
+    interval = mean_interval(brier, level, level, row_groups=data.row_groups, least=least)
+    return _clipped(interval, 0.0, 1.0)
 
 
 def _clipped(interval: Interval, least: float, most: float) -> Interval:
@@ -181,8 +181,10 @@ def _scaled_brier(data: Judged, level: float) -> Interval:
     influence += mean / variance**2 * (1.0 - 2.0 * rate) * (data.y - rate)
     value = 1.0 - mean / variance
     least = implied_deviation(score_table(data.p)[1], data.p) / variance
-    found = mean_interval(value + influence, level, level, row_groups=data.row_groups, least=least)
-    return _clipped(found, -math.inf, 1.0)
+    interval = mean_interval(
+        value + influence, level, level, row_groups=data.row_groups, least=least
+    )
+    return _clipped(interval, -math.inf, 1.0)
 
 
 def _auroc(data: Judged, level: float) -> Interval:
@@ -198,8 +200,10 @@ def _auroc(data: Judged, level: float) -> Interval:
     _, drawn_event, drawn_other = _auroc_influence(p, q)
     least = float(np.sqrt(np.mean(q * drawn_event**2 + (1.0 - q) * drawn_other**2)))
     influence = np.where(y == 1, of_event, of_other)
-    found = mean_interval(value + influence, level, level, row_groups=data.row_groups, least=least)
-    return _clipped(replace(found, value=value), 0.0, 1.0)
+    interval = mean_interval(
+        value + influence, level, level, row_groups=data.row_groups, least=least
+    )
+    return _clipped(replace(interval, value=value), 0.0, 1.0)
 
 
 def _auroc_influence(p: Array, event: Array) -> tuple[float, Array, Array]:

@@ -149,14 +149,16 @@ def real() -> str:
     lines = []
     for (notion, estimand), part in rows.groupby(["notion", "estimand"], sort=False):
         title = f"{NOTIONS[notion]}, {estimand_name(estimand)}"
-        for families, own in part.groupby("families_of", sort=False):
+        for families, of_lines in part.groupby("families_of", sort=False):
             for prefix, rivals in (("", "development families"), ("lucky_", "these families")):
-                count = int(own["families"].max())
+                count = int(of_lines["families"].max())
                 lines.append(
                     [title, f"{families} ({count})", rivals]
                     + [
                         f"{ratio:.2f}{MARKS[verdict]}"
-                        for ratio, verdict in zip(own[f"{prefix}ratio"], own[f"{prefix}verdict"])
+                        for ratio, verdict in zip(
+                            of_lines[f"{prefix}ratio"], of_lines[f"{prefix}verdict"]
+                        )
                     ]
                 )
     head = ["errors", "families", "rivals chosen on", *(f"n = {n:,}" for n in sizes)]
